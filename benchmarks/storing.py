@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 import fastgntk as fg
-from fastgntk.pairwise import _tiles
+from fastgntk.pairwise import _group_pairs
 
 Tile = tuple[int, int]
 Seconds = tuple[float, float]
@@ -133,12 +133,12 @@ def overhead(args: argparse.Namespace, folder: Path) -> bool:
     for what, k in (("by the clock", 0), ("of processor time", 1)):
         low, middle, high = np.quantile([after[k] / before[k] for before, after in pairs], [0.25, 0.5, 0.75])
         print(f"  store over memory {what}: median {middle:.3f}, quartiles {low:.3f} and {high:.3f}")
-    compute = _tiles.compute_levels
-    _tiles.compute_levels = no_kernel
+    compute = _group_pairs.compute_readouts
+    _group_pairs.compute_readouts = no_kernel
     try:
         empty = in_turn(graphs, kernel, folder / "empty", args.repeats)
     finally:
-        _tiles.compute_levels = compute
+        _group_pairs.compute_readouts = compute
     whole = float(np.median([before[1] for before, _ in pairs]))
     ratio = 1 + float(np.median([after[1] - before[1] for before, after in empty])) / whole
     met = ratio < OVERHEAD

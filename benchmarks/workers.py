@@ -21,7 +21,7 @@ ENGINE = "decoupled"
 
 def tile(pair):
     with single_threaded_blas():
-        return get_engine(ENGINE).tile(*pair)
+        return get_engine(ENGINE).tile_readouts(*pair)
 
 
 def with_processes(batch: fg.GraphBatch, workers: int) -> None:
@@ -30,10 +30,10 @@ def with_processes(batch: fg.GraphBatch, workers: int) -> None:
     batch = fg.NodeFeatures().fit_transform(batch)
     state = engine.finish_preparation(engine.prepare(batch, KERNEL))
     plan = plan_gram(cut_into_groups(engine.graph_sizes(state), engine.max_group_nodes))
-    blocks = [engine.build_group(state, b.graphs) for b in plan.rows]
+    blocks = [engine.build_group(state, b.indices) for b in plan.rows]
     # "spawn" is the only way to start that is safe in a program with threads, on every system.
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        list(pool.map(tile, [(blocks[i], blocks[j]) for i, j in plan.tiles], chunksize=8))
+        list(pool.map(tile, [(blocks[i], blocks[j]) for i, j in plan.group_pairs], chunksize=8))
 
 
 def main() -> None:

@@ -53,8 +53,8 @@ MUTANTS = [
     Mutant("engines.Kronecker.pair", "call", "kappa0 -> kappa1", 1, EQUALS),
     Mutant("engines.Kronecker._prepare_graph", "drop if", "", 1, EQUALS),
     # engines: decoupled
-    Mutant("engines.Decoupled.tile", "drop transpose", "", 3, CONSISTENCY),
-    Mutant("engines.Decoupled.tile", "operator", "+ -> -", 3, EQUALS),
+    Mutant("engines.Decoupled.tile_readouts", "drop transpose", "", 3, CONSISTENCY),
+    Mutant("engines.Decoupled.tile_readouts", "operator", "+ -> -", 3, EQUALS),
     Mutant("engines._decoupled._norms", "drop factor", "", 2, EQUALS),
     Mutant("engines.operator_matrix", "operator", "+ -> -", 1, EQUALS),
     Mutant("engines.is_zero_norm", "return", "np.zeros(len($0), dtype=bool)", 1, ALGEBRA),
@@ -90,7 +90,7 @@ MUTANTS = [
     Mutant("solvers._cholesky._factor", "drop if", "", 1, "solvers"),
     Mutant("solvers.choose_solver", "drop if", "", 2, "solvers"),
     # pairwise: plan, combine, store
-    Mutant("pairwise.Plan.pairs", "drop if", "", 2, "pairwise/test_plan.py"),
+    Mutant("pairwise.Plan.node_pairs", "drop if", "", 2, "pairwise/test_plan.py"),
     Mutant("pairwise._largest_first", "drop minus", "", 1, "pairwise/test_plan.py"),
     Mutant("pairwise._combine._apply", "constant", "np.add -> np.multiply", 1, "kernels/test_combinations.py"),
     Mutant("pairwise.combine_levels", "drop if", "", 1, EQUALS),

@@ -8,26 +8,28 @@ import numpy as np
 import pytest
 import threadpoolctl
 
-from fastgntk._util.threads import run, single_threaded_blas
+from fastgntk._util.threads import run_on_threads, single_threaded_blas
 
 
 @pytest.mark.parametrize("workers", [1, 2, 7])
 def test_every_task_runs_once(workers):
     seen = []
-    run(seen.append, range(50), n_threads=workers)
+    run_on_threads(seen.append, range(50), n_threads=workers)
     assert sorted(seen) == list(range(50))
 
 
 def test_two_workers_work_at_the_same_time():
     meeting = threading.Barrier(2, timeout=10)
-    run(lambda task: meeting.wait(), range(2), n_threads=2)
+    run_on_threads(lambda task: meeting.wait(), range(2), n_threads=2)
     assert not meeting.broken
 
 
 @pytest.mark.parametrize("workers", [1, 3])
 def test_progress_grows_to_the_total_of_costs(workers):
     calls = []
-    run(lambda task: None, [1, 2, 3, 4], n_threads=workers, cost=lambda task: task, progress=lambda *a: calls.append(a))
+    run_on_threads(
+        lambda task: None, [1, 2, 3, 4], n_threads=workers, cost=lambda task: task, progress=lambda *a: calls.append(a)
+    )
     assert len(calls) == 4
     assert [done for done, _ in calls] == sorted(done for done, _ in calls)
     assert calls[-1] == (10, 10)
@@ -44,7 +46,7 @@ def test_the_first_error_stops_the_rest_and_is_raised(workers, error):
         done.append(task)
 
     with pytest.raises(error, match="task three"):
-        run(work, range(200_000), n_threads=workers)
+        run_on_threads(work, range(200_000), n_threads=workers)
     assert len(done) < 150_000  # another thread may run on until the interpreter switches
     assert not [t for t in threading.enumerate() if t.name.startswith("fastgntk")]
 
@@ -59,7 +61,7 @@ def test_an_error_in_any_worker_stops_the_others_at_once():
         done.append(task)
 
     with pytest.raises(ValueError, match="in the second worker"):
-        run(work, range(1000), n_threads=2)
+        run_on_threads(work, range(1000), n_threads=2)
     assert len(done) < 500
 
 
@@ -68,12 +70,12 @@ def test_an_error_in_progress_is_raised_too():
         raise RuntimeError("no more")
 
     with pytest.raises(RuntimeError, match="no more"):
-        run(lambda task: None, range(5), n_threads=2, progress=progress)
+        run_on_threads(lambda task: None, range(5), n_threads=2, progress=progress)
 
 
 def test_no_tasks_is_no_work():
     calls = []
-    run(calls.append, [], n_threads=4, progress=lambda *report: calls.append(report))
+    run_on_threads(calls.append, [], n_threads=4, progress=lambda *report: calls.append(report))
     assert calls == []
 
 

@@ -37,7 +37,7 @@ def test_symmetric_operator_is_that_of_a_gcn(family, self_weight):
     whole = batch.adjacency().toarray() + self_weight * np.eye(batch.n_nodes)
     D = np.diag(whole.sum(axis=1))
     root = np.linalg.pinv(np.sqrt(D))  # 0 where a node has no degree
-    aggregation = Aggregation(batch, typed=True, self_weight=self_weight, symmetric=True)
+    aggregation = Aggregation(batch, uses_edge_labels=True, self_weight=self_weight, symmetric=True)
     EXACT.check(aggregation.matrix.toarray(), root @ whole @ root)
     EXACT.check(sum(relation.matrix.toarray() for relation in aggregation.relations), root @ whole @ root)
 

@@ -47,7 +47,7 @@ def test_a_tile_with_itself_equals_the_tile_with_a_copy(kernel, molecules):
     engine = get_engine("lossless")
     prepared = ready(engine, NodeFeatures().fit_transform(molecules[:40]), KERNELS[kernel])
     group, copy = (engine.build_group(prepared, np.arange(40)) for _ in range(2))
-    PLAN.check(engine.tile(group, group), engine.tile(group, copy))
+    PLAN.check(engine.tile_readouts(group, group), engine.tile_readouts(group, copy))
 
 
 def test_a_tile_with_itself_does_half_of_the_work(molecules, monkeypatch):
@@ -57,8 +57,8 @@ def test_a_tile_with_itself_does_half_of_the_work(molecules, monkeypatch):
     engine = get_engine("lossless")
     prepared = ready(engine, NodeFeatures().fit_transform(molecules[:40]), GNTK(2))
     group, copy = (engine.build_group(prepared, np.arange(40)) for _ in range(2))
-    engine.tile(group, group)
-    engine.tile(group, copy)
+    engine.tile_readouts(group, group)
+    engine.tile_readouts(group, copy)
     assert seen == [True, False]
 
 
@@ -151,8 +151,8 @@ def test_more_blocks_than_the_diameter_of_the_graph(family):
 def test_every_depth_comes_from_one_pass(molecules, monkeypatch):
     engine = type(get_engine("lossless"))
     calls = []
-    original = engine.tile
-    monkeypatch.setattr(engine, "tile", lambda self, *a: calls.append(1) or original(self, *a))
+    original = engine.tile_readouts
+    monkeypatch.setattr(engine, "tile_readouts", lambda self, *a: calls.append(1) or original(self, *a))
     path = gram_path(molecules[:30], GNTK(5, 1), compute=LOSSLESS)
     for_all = len(calls)
     for depth in range(1, 6):
@@ -165,10 +165,10 @@ def test_a_cancelled_tile_returns_at_once(molecules):
     engine = get_engine("lossless")
     prepared = ready(engine, NodeFeatures().fit_transform(molecules[:40]), GNTK(2))
     group = engine.build_group(prepared, np.arange(40))
-    expected = engine.tile(group, group)
-    void = engine.tile(group, group, np.ones(1, dtype=np.uint8))
+    expected = engine.tile_readouts(group, group)
+    void = engine.tile_readouts(group, group, np.ones(1, dtype=np.uint8))
     assert void.shape == expected.shape
-    assert np.array_equal(engine.tile(group, group, np.zeros(1, dtype=np.uint8)), expected)
+    assert np.array_equal(engine.tile_readouts(group, group, np.zeros(1, dtype=np.uint8)), expected)
 
 
 def test_tiles_allocate_no_more_than_estimated(molecules):
@@ -191,7 +191,7 @@ def test_tiles_allocate_no_more_than_estimated(molecules):
     rows, cols = (engine.build_group(prepared, np.array([i])) for i in (0, 1))
     kept, _ = tracemalloc.get_traced_memory()
     tracemalloc.reset_peak()
-    engine.tile(rows, cols)
+    engine.tile_readouts(rows, cols)
     assert tracemalloc.get_traced_memory()[1] < kept + allowed
     tracemalloc.stop()
 

@@ -48,7 +48,7 @@ def parts_by_hand(one, kernel, n_types):
     return parts
 
 
-def colours_by_hand(one, parts, depth, *, given_scale, residual=False):
+def colours_by_hand(one, parts, depth, *, uses_node_scale, residual=False):
     """Colour refinement in plain Python, numbered by first node; weights, types and scales, if given, count."""
     X = one.features.toarray() if sparse.issparse(one.features) else np.asarray(one.features)
     keys = [tuple(row) for row in (X + 0.0).tolist()]
@@ -59,7 +59,7 @@ def colours_by_hand(one, parts, depth, *, given_scale, residual=False):
         levels.append(colours)
         keys = [
             (
-                one.node_scale[u] if given_scale else 0.0,
+                one.node_scale[u] if uses_node_scale else 0.0,
                 levels[0][u] if residual else 0,
                 *sorted((r, part[u, v], colours[v]) for r, part in enumerate(parts) for v in np.flatnonzero(part[u])),
             )
@@ -76,7 +76,7 @@ def sketched_operators(one, kernel, sketch, n_types):
     levels = [list(range(N))] * (kernel.blocks + 1)
     if sketch.merge_nodes:
         levels = colours_by_hand(
-            one, parts, kernel.blocks, given_scale=kernel.scale == "given", residual=kernel.residual > 0
+            one, parts, kernel.blocks, uses_node_scale=kernel.scale == "given", residual=kernel.residual > 0
         )
     out = []
     for block in range(1, kernel.blocks + 1):
@@ -317,11 +317,11 @@ def test_memory_stays_below_the_estimate(kind, way, rate):
     sketch = Sketch(kind, rate, **WAYS[way])
     engine, kernel = Sketched(sketch), GNTK(blocks=2)
     prepared = engine.prepare(batch, kernel)
-    engine.tile(*[engine.build_group(prepared, np.array([i])) for i in (0, 1)])  # loads and compiles
+    engine.tile_readouts(*[engine.build_group(prepared, np.array([i])) for i in (0, 1)])  # loads and compiles
     cost = fg.estimate_cost(batch, replace(kernel, sketch=sketch), compute=Compute(n_jobs=1))
     tracemalloc.start()
     try:
-        engine.tile(*[engine.build_group(prepared, np.array([i])) for i in (0, 1)])
+        engine.tile_readouts(*[engine.build_group(prepared, np.array([i])) for i in (0, 1)])
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -375,8 +375,8 @@ def test_a_cancelled_tile_returns_at_once():
     prepared = engine.prepare(prepared_batch(LARGER), GNTK(blocks=2))
     group = engine.build_group(prepared, np.arange(6))
     cancelled = np.ones(1, dtype=np.uint8)
-    assert not engine.tile(group, group, cancelled)[1:].any()
-    assert engine.tile(group, group, np.zeros(1, dtype=np.uint8))[1:].all()
+    assert not engine.tile_readouts(group, group, cancelled)[1:].any()
+    assert engine.tile_readouts(group, group, np.zeros(1, dtype=np.uint8))[1:].all()
 
 
 def test_dense_products_do_not_depend_on_the_chunk_size(monkeypatch):

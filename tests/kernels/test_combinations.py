@@ -107,7 +107,7 @@ def test_values_are_the_combination_of_leaf_values(kernel, combined, engine, lea
         FLOAT64.check(cross_gram(GRAPHS[:7], prepared), expected[:7, 7:])
         FLOAT64.check(gram(prepared), expected[7:, 7:])
         FLOAT64.check(diagonal(prepared), np.diagonal(expected)[7:])
-    rows = prepared.prepare_others(GRAPHS[:7])
+    rows = prepared.prepare_rows(GRAPHS[:7])
     FLOAT64.check(cross_gram(rows, prepared), expected[:7, 7:])
     FLOAT64.check(gram(rows), expected[:7, :7])
 

@@ -38,21 +38,21 @@ class SizesEngine(Engine):
     def graph_sizes(self, state):
         return GraphSizes(state[0])
 
-    def equal_graphs(self, state):
+    def first_equal_graph(self, state):
         _, first, number = np.unique(state[1], return_index=True, return_inverse=True)
         return first[number]
 
-    def build_group(self, state, graphs):
-        return state[1][graphs]
+    def build_group(self, state, indices):
+        return state[1][indices]
 
     def build_nodes(self, state, batch):
         return np.full(batch.n_nodes, state[1][0] / batch.n_nodes)
 
-    def tile(self, rows, cols, cancelled=None):
+    def tile_readouts(self, rows, cols, cancelled=None):
         return np.multiply.outer(rows, cols)[None]
 
     def tile_bytes(self, rows, cols):
-        return 8 * rows.graphs * cols.graphs
+        return 8 * rows.n_graphs * cols.n_graphs
 
     def kept_bytes(self, state):
         return 16 * len(state[1])
@@ -60,7 +60,7 @@ class SizesEngine(Engine):
 
 @pytest.fixture(autouse=True)
 def _registered(monkeypatch):
-    monkeypatch.setitem(ENGINES, "sizes", EngineRow("SizesEngine", exact=True, compiled=False, kernels=Sizes))
+    monkeypatch.setitem(ENGINES, "sizes", EngineRow("_sizes", "SizesEngine", exact=True, compiled=False, kernels=Sizes))
     monkeypatch.setitem(sys.modules, "fastgntk.engines._sizes", sys.modules[__name__])
     monkeypatch.setitem(_parse._NAMES, "Sizes", Sizes)
 

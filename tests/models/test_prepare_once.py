@@ -14,7 +14,7 @@ from fastgntk import GNTK, GraphClassifier, GraphRegressor, datasets
 from fastgntk.engines._lossless import Lossless
 from fastgntk.engines._refinement import refine_colours
 from fastgntk.graphs.convert._as_graphs import as_graphs
-from fastgntk.pairwise._tiles import leaf_diagonal
+from fastgntk.pairwise._group_pairs import leaf_diagonal
 
 DATA = datasets.load("MUTAG")
 GRAPHS, CLASSES = DATA.graphs[:24], DATA.y[:24]

@@ -11,7 +11,7 @@ from tests.tables import FAMILIES, NEGATIVE_WEIGHTS
 
 from fastgntk import Graph, GraphBatch, InputError, NodeFeatures, as_graphs, datasets, describe
 from fastgntk.datasets import synthetic
-from fastgntk.engines import _refinement, equal_graphs, inseparable_graphs
+from fastgntk.engines import _refinement, first_equal_graph, indistinguishable_graphs
 from fastgntk.engines._refinement import refine_colours
 
 MUTAG = datasets.load("MUTAG")
@@ -71,7 +71,7 @@ def refined_in_plain_python(batch: GraphBatch, *, typed: bool = False) -> list[i
 @pytest.mark.parametrize("kind", KINDS)
 def test_equal_graphs_are_those_of_refinement_by_the_book(kind, typed):
     batch = small_graphs(kind)
-    first, _ = inseparable_graphs(NodeFeatures().fit_transform(batch), typed=typed)
+    first, _ = indistinguishable_graphs(NodeFeatures().fit_transform(batch), uses_edge_labels=typed)
     expected = refined_in_plain_python(batch, typed=typed)
     assert first.tolist() == expected
     assert 0 < sum(e != i for i, e in enumerate(expected)) < 59
@@ -102,9 +102,9 @@ def test_equal_graphs_are_those_of_networkx():
 
 def test_what_is_equal_here_is_equal_in_every_kernel():
     batch = NodeFeatures().fit_transform(MUTAG.graphs)
-    first, _ = inseparable_graphs(batch)
+    first, _ = indistinguishable_graphs(batch)
     for blocks in (1, 4, 9):
-        kinds = equal_graphs(batch, blocks)
+        kinds = first_equal_graph(batch, blocks)
         assert (kinds[first] == kinds).all()
 
 

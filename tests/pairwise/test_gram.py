@@ -62,8 +62,10 @@ def test_each_pair_is_computed_once(monkeypatch):
     engine = type(get_engine("decoupled"))
     monkeypatch.setattr(engine, "max_group_nodes", 1)
     pairs = []
-    original = engine.tile
-    monkeypatch.setattr(engine, "tile", lambda self, r, c, x: pairs.append((id(r), id(c))) or original(self, r, c))
+    original = engine.tile_readouts
+    monkeypatch.setattr(
+        engine, "tile_readouts", lambda self, r, c, x: pairs.append((id(r), id(c))) or original(self, r, c)
+    )
     gram(datasets.load("MUTAG").graphs[:7], GNTK(blocks=1), compute=Compute(engine="decoupled"))
     assert len(pairs) == 7 * 8 // 2
     assert len({frozenset(pair) for pair in pairs}) == len(pairs)
@@ -111,7 +113,7 @@ def test_peak_memory_stays_below_the_estimate_of_the_engine(density, blocks):
     kept, peak = tracemalloc.get_traced_memory()
     assert peak < allowed + kept
     tracemalloc.reset_peak()
-    engine.tile(rows, cols)
+    engine.tile_readouts(rows, cols)
     assert tracemalloc.get_traced_memory()[1] < allowed + kept
     tracemalloc.stop()
 
@@ -132,8 +134,8 @@ def test_a_value_depends_on_its_two_graphs_alone(engine):
     FLOAT64.check(cross_gram(test, train, **how), whole[:2, 2:])
     prepared = prepare(train, **how)
     FLOAT64.check(cross_gram(test, prepared), whole[:2, 2:])
-    FLOAT64.check(gram(prepared.prepare_others(test)), whole[:2, :2])
-    FLOAT64.check(diagonal(prepared.prepare_others(test)), np.diagonal(whole)[:2])
+    FLOAT64.check(gram(prepared.prepare_rows(test)), whole[:2, :2])
+    FLOAT64.check(diagonal(prepared.prepare_rows(test)), np.diagonal(whole)[:2])
 
 
 def test_an_error_in_a_worker_names_its_graphs(monkeypatch):
@@ -142,7 +144,7 @@ def test_an_error_in_a_worker_names_its_graphs(monkeypatch):
     def fail(self, *_):
         raise ZeroDivisionError("inside")
 
-    monkeypatch.setattr(engine, "tile", fail)
+    monkeypatch.setattr(engine, "tile_readouts", fail)
     with pytest.raises(ZeroDivisionError, match="inside") as caught:
         gram(FAMILIES["path"])
     assert caught.value.__notes__ == ["while computing graphs 0..1 × 0..1"]
@@ -177,7 +179,7 @@ def test_features_of_prepared_graphs_serve_rows_columns_and_diagonals():
     train = [chain, Graph.from_edges([(0, 1)], 2, labels=["C", "O"])]
     new = [Graph.from_edges([(0, 1)], 2, labels=["C", "Cl"])]
     prepared = prepare(train)
-    rows = prepared.prepare_others(new)
+    rows = prepared.prepare_rows(new)
     K = normalize(cross_gram(rows, prepared), diagonal(rows), diagonal(prepared))
     FLOAT64.check(K, normalize(gram([*new, *train]))[:1, 1:])
     assert (np.abs(K) <= 1).all()

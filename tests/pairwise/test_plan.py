@@ -40,16 +40,16 @@ def counted(sizes, graphs):
 @given(graph_sizes(), limits)
 def test_groups_hold_every_graph_once_and_count_its_nodes(sizes, width):
     groups = cut_into_groups(sizes, width)
-    assert sorted(i for group in groups for i in group.graphs.tolist()) == list(range(len(sizes)))
-    assert all(len(group.graphs) for group in groups)
+    assert sorted(i for group in groups for i in group.indices.tolist()) == list(range(len(sizes)))
+    assert all(len(group.indices) for group in groups)
     for group in groups:
-        assert group.counts.tolist() == counted(sizes, group.graphs)
-        assert group.width == max(counted(sizes, group.graphs))
+        assert group.n_distinct.tolist() == counted(sizes, group.indices)
+        assert group.max_distinct == max(counted(sizes, group.indices))
 
 
 @given(graph_sizes(merged=False), limits)
 def test_without_colours_graphs_stay_in_order(sizes, width):
-    assert [i for group in cut_into_groups(sizes, width) for i in group.graphs.tolist()] == list(range(len(sizes)))
+    assert [i for group in cut_into_groups(sizes, width) for i in group.indices.tolist()] == list(range(len(sizes)))
 
 
 def decisive(sizes):
@@ -63,55 +63,55 @@ def decisive(sizes):
 def test_only_a_single_graph_exceeds_the_width(sizes, width):
     level = decisive(sizes)
     for group in cut_into_groups(sizes, width):
-        if group.counts[level] > width:  # graphs that add nothing may ride along
-            largest = max(counted(sizes, [g])[level] for g in group.graphs)
-            assert largest == group.counts[level]
+        if group.n_distinct[level] > width:  # graphs that add nothing may ride along
+            largest = max(counted(sizes, [g])[level] for g in group.indices)
+            assert largest == group.n_distinct[level]
 
 
 @given(graph_sizes(), limits)
 def test_no_block_has_room_for_the_next_graph(sizes, width):
     level = decisive(sizes)
     for left, right in pairwise(cut_into_groups(sizes, width)):
-        assert counted(sizes, [*left.graphs, right.graphs[0]])[level] > width
+        assert counted(sizes, [*left.indices, right.indices[0]])[level] > width
 
 
 @given(graph_sizes(), limits)
-def test_gram_tiles_are_the_upper_triangle_largest_first(sizes, width):
+def test_gram_pairs_are_the_upper_triangle_largest_first(sizes, width):
     plan = plan_gram(cut_into_groups(sizes, width))
     n = len(plan.rows)
-    assert sorted(plan.tiles) == [(i, j) for i in range(n) for j in range(i, n)]
-    costs = [plan.cost(tile) for tile in plan.tiles]
+    assert sorted(plan.group_pairs) == [(i, j) for i in range(n) for j in range(i, n)]
+    costs = [plan.cost(pair) for pair in plan.group_pairs]
     assert costs == sorted(costs, reverse=True)
 
 
 @given(graph_sizes(), limits)
-def test_pairs_are_those_of_the_tiles_and_half_of_the_symmetric_ones(sizes, width):
+def test_node_pairs_are_those_of_the_group_pairs_and_half_of_the_symmetric_ones(sizes, width):
     plan = plan_gram(cut_into_groups(sizes, width))
     expected = np.zeros(1 if sizes.colours is None else len(sizes.colours), dtype=int)
-    for i, j in plan.tiles:
-        pairs = np.array(counted(sizes, plan.rows[i].graphs)) * counted(sizes, plan.cols[j].graphs)
+    for i, j in plan.group_pairs:
+        pairs = np.array(counted(sizes, plan.rows[i].indices)) * counted(sizes, plan.cols[j].indices)
         expected += pairs // 2 if i == j else pairs
-    assert plan.pairs().sum() == expected.sum()
-    if plan.tiles:
-        assert plan.pairs().tolist() == expected.tolist()
+    assert plan.node_pairs().sum() == expected.sum()
+    if plan.group_pairs:
+        assert plan.node_pairs().tolist() == expected.tolist()
 
 
 @given(graph_sizes())
 def test_the_diagonal_is_one_graph_a_block_largest_first(sizes):
     plan = plan_diagonal(sizes)
-    assert [group.graphs.tolist() for group in plan.rows] == [[i] for i in range(len(sizes))]
-    assert [group.counts.tolist() for group in plan.rows] == [counted(sizes, [i]) for i in range(len(sizes))]
-    assert sorted(plan.tiles) == [(i, i) for i in range(len(sizes))]
-    costs = [plan.cost(tile) for tile in plan.tiles]
+    assert [group.indices.tolist() for group in plan.rows] == [[i] for i in range(len(sizes))]
+    assert [group.n_distinct.tolist() for group in plan.rows] == [counted(sizes, [i]) for i in range(len(sizes))]
+    assert sorted(plan.group_pairs) == [(i, i) for i in range(len(sizes))]
+    costs = [plan.cost(pair) for pair in plan.group_pairs]
     assert costs == sorted(costs, reverse=True)
 
 
 @given(graph_sizes(), limits)
-def test_cross_tiles_are_all_pairs(sizes, width):
+def test_cross_matrix_has_all_pairs_of_groups(sizes, width):
     rows, cols = cut_into_groups(sizes, width), cut_into_groups(sizes, 2 * width)
     plan = plan_cross(rows, cols)
-    assert sorted(plan.tiles) == [(i, j) for i in range(len(rows)) for j in range(len(cols))]
-    costs = [plan.cost(tile) for tile in plan.tiles]
+    assert sorted(plan.group_pairs) == [(i, j) for i in range(len(rows)) for j in range(len(cols))]
+    costs = [plan.cost(pair) for pair in plan.group_pairs]
     assert costs == sorted(costs, reverse=True)
 
 
@@ -119,5 +119,5 @@ def test_graphs_with_equal_keys_come_together():
     keys = np.array([[7, 1, 7, 1]], dtype=np.uint64)
     colours = np.array([[0, 1, 0, 1]], dtype=np.int32)
     groups = cut_into_groups(GraphSizes(np.arange(5), colours, keys), 1)
-    assert [group.graphs.tolist() for group in groups] == [[1, 3], [0, 2]]
+    assert [group.indices.tolist() for group in groups] == [[1, 3], [0, 2]]
     assert [str(group) for group in groups] == ["[1, 3]", "[0, 2]"]

@@ -109,7 +109,7 @@ TWO_LEAVES = (GNTK(2, 1) + GNTK(1, features="degree")).normalized()
 def test_graphs_like_prepared_ones_are_prepared_alike():
     batch = datasets.load("MUTAG").graphs
     train = prepare(batch[:10], TWO_LEAVES, compute=Compute(engine="lossless", n_jobs=1))
-    rows = train.prepare_others(batch[10:14])
+    rows = train.prepare_rows(batch[10:14])
     assert (rows.kernel, rows.compute, rows.engines) == (train.kernel, train.compute, train.engines)
     assert set(rows.features) == set(train.features) == {"auto", "degree"}
     whole = gram(batch[:14], TWO_LEAVES)
@@ -120,7 +120,7 @@ def test_graphs_like_prepared_ones_are_prepared_alike():
     )
     whole = gram([new, *batch[:10]], TWO_LEAVES)
     FLOAT64.check(cross_gram([new], train), whole[:1, 1:])
-    FLOAT64.check(diagonal(train.prepare_others([new])), whole[0, :1])
+    FLOAT64.check(diagonal(train.prepare_rows([new])), whole[0, :1])
 
 
 @pytest.mark.parametrize("engine", ALL_ENGINES)
@@ -154,14 +154,14 @@ def test_equal_graphs_of_a_sum_are_equal_in_every_leaf():
     shapes = [(path, 0), (path, 1), (star, 0), (path, 0), (star, 0), (path, 1), (star, 1)]
     graphs = [Graph.from_edges(edges, 4, labels=[label] * 4) for edges, label in shapes]
     labels, degrees = GNTK(1, 1, features="labels"), GNTK(1, 1, features="degree")
-    assert prepare(graphs, labels).equal_graphs().tolist() == [0, 1, 2, 0, 2, 1, 6]
-    assert prepare(graphs, degrees).equal_graphs().tolist() == [0, 0, 2, 0, 2, 0, 2]
+    assert prepare(graphs, labels).first_equal_graph().tolist() == [0, 1, 2, 0, 2, 1, 6]
+    assert prepare(graphs, degrees).first_equal_graph().tolist() == [0, 0, 2, 0, 2, 0, 2]
     for kernel in (labels + degrees, degrees * labels, (0.5 * degrees + labels).normalized()):
-        assert prepare(graphs, kernel).equal_graphs().tolist() == [0, 1, 2, 0, 2, 1, 6]
+        assert prepare(graphs, kernel).first_equal_graph().tolist() == [0, 1, 2, 0, 2, 1, 6]
     batch = datasets.load("MUTAG").graphs
     for engine in ("lossless", "decoupled"):
-        groups = prepare(batch, labels + degrees, compute=Compute(engine=engine)).equal_graphs()
-        first = [prepare(batch, leaf).equal_graphs() for leaf in (labels, degrees)]
+        groups = prepare(batch, labels + degrees, compute=Compute(engine=engine)).first_equal_graph()
+        first = [prepare(batch, leaf).first_equal_graph() for leaf in (labels, degrees)]
         expected = [min(j for j in range(i + 1) if all(g[i] == g[j] for g in first)) for i in range(len(batch))]
         assert groups.tolist() == expected
         assert len(set(expected)) < len(batch)

@@ -116,9 +116,9 @@ def test_prepared_graphs_and_groups_survive_pickling(engine, kernel):
     some = np.arange(0, len(batch), 2)
     group = runner.build_group(prepared, some)
     copy = pickle.loads(pickle.dumps(group))
-    assert np.array_equal(runner.tile(copy, copy), runner.tile(group, group))
+    assert np.array_equal(runner.tile_readouts(copy, copy), runner.tile_readouts(group, group))
     again = runner.build_group(pickle.loads(pickle.dumps(prepared)), some)
-    assert np.array_equal(runner.tile(again, again), runner.tile(group, group))
+    assert np.array_equal(runner.tile_readouts(again, again), runner.tile_readouts(group, group))
 
 
 @pytest.mark.parametrize("engine", ALL_ENGINES)

@@ -12,7 +12,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from tests.tables import DESCRIPTOR_KERNELS, EXACT, case, described
 
 from fastgntk import GNTK, RBF, Compute, Linear, Tanimoto, cross_gram, diagonal, gram, gram_path, parse_kernel, prepare
-from fastgntk.engines._vectors import Vectors
+from fastgntk.engines._descriptor_kernels import Vectors
 
 GRAPHS = described()
 every_kernel = pytest.mark.parametrize("kernel", DESCRIPTOR_KERNELS.values(), ids=DESCRIPTOR_KERNELS)
@@ -64,7 +64,7 @@ def test_scales_are_those_of_the_columns_of_a_cross_matrix(kernel):
     train = prepare(GRAPHS[:15], kernel)
     EXACT.check(cross_gram(GRAPHS[15:], train), values[15:, :15])
     EXACT.check(gram(train.subset(np.array([9, 2, 4]))), values[np.ix_([9, 2, 4], [9, 2, 4])])
-    EXACT.check(diagonal(train.prepare_others(GRAPHS[15:])), values.diagonal()[15:])
+    EXACT.check(diagonal(train.prepare_rows(GRAPHS[15:])), values.diagonal()[15:])
 
 
 @every_kernel
@@ -96,11 +96,11 @@ def test_values_are_the_same_by_every_route(kernel, monkeypatch):
 def test_equal_rows_are_equal_graphs():
     for name in ("gaussian", "linear, log", "min-max of sparse counts"):
         with case(name):
-            groups = prepare(GRAPHS, DESCRIPTOR_KERNELS[name]).equal_graphs()
+            groups = prepare(GRAPHS, DESCRIPTOR_KERNELS[name]).first_equal_graph()
             same = {1: 4} if name == "min-max of sparse counts" else {}
             assert {int(first): i for i, first in enumerate(groups) if first != i} == {3: 5} | same
     both = RBF("heavy") + RBF("dose")
-    assert prepare(GRAPHS, both).equal_graphs().tolist() == list(range(len(GRAPHS)))
+    assert prepare(GRAPHS, both).first_equal_graph().tolist() == list(range(len(GRAPHS)))
 
 
 def test_numbers_far_from_zero_keep_their_digits():

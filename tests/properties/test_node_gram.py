@@ -19,7 +19,7 @@ def pair_by_pair(graph, kernel):
     engine = get_engine("decoupled")
     batch = NodeFeatures().fit_transform(GraphBatch.from_graphs([graph]))
     group = engine.build_nodes(engine.finish_preparation(engine.prepare(batch, kernel)), batch)
-    values = np.einsum("l,luv->uv", np.array(kernel.level_weights), engine.tile(group, group))
+    values = np.einsum("l,luv->uv", np.array(kernel.level_weights), engine.tile_readouts(group, group))
     return values / graph.n_nodes**2 if kernel.pool == "mean" and graph.n_nodes else values
 
 

@@ -54,7 +54,7 @@ def test_matrices_of_folds_are_those_of_the_training_graphs(kernel):
     paths = group_into_passes([kernel])[0].compute(graphs, ONE_JOB)
     source = matrix_source(kernel, paths, graphs, ONE_JOB)
     train = np.arange(5, 33)
-    if not any(leaf.fitted for leaf in kernel.leaves()):
+    if not any(leaf.requires_fit for leaf in kernel.leaves()):
         assert isinstance(source, np.ndarray)
         EXACT.check(source, fg.gram(graphs, kernel))
         return

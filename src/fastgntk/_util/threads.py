@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Progress", "run", "single_threaded_blas"]
+__all__ = ["Progress", "run_on_threads", "single_threaded_blas"]
 
 Progress = Callable[[int, int], None]
 """Called as progress(done, total) in units of work; done/total approximates the fraction of the time."""
@@ -22,7 +22,7 @@ Progress = Callable[[int, int], None]
 Task = TypeVar("Task")
 
 
-def run(
+def run_on_threads(
     function: Callable[[Task], None],
     tasks: Sequence[Task],
     n_threads: int,

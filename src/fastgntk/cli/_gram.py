@@ -116,7 +116,7 @@ def _check_destination(file: Path | None, estimate: bool, store: StoreOptions, i
 def _write_file(dataset: Dataset, kernel: Kernel, file: Path, compute: ComputeOptions, output: OutputOptions) -> None:
     start = time.perf_counter()
     with progress_bar("kernel", quiet=output.json) as bar:
-        prepared = pairwise.prepare_batch(dataset.graphs, kernel, compute.build(bar), once=True)
+        prepared = pairwise.prepare_batch(dataset.graphs, kernel, compute.build(bar), reused=False)
         K = pairwise.gram(prepared)
     seconds = time.perf_counter() - start
     engine = " and ".join(dict.fromkeys(prepared.engines))

@@ -196,7 +196,7 @@ def check_graphs(dataset: Dataset, kernels: Iterable[Kernel]) -> None:
 
 def needs_given_scale(kernels: Iterable[Kernel]) -> bool:
     """Whether a kernel takes the scale of every node from the graphs."""
-    return any(leaf.given_scale for kernel in kernels for leaf in kernel.leaves())
+    return any(leaf.uses_node_scale for kernel in kernels for leaf in kernel.leaves())
 
 
 def warn_unused_descriptors(dataset: Dataset, kernels: Iterable[Kernel]) -> None:

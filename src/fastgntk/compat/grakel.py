@@ -58,4 +58,4 @@ class GrakelKernel(KernelTransformer):
         fitted = combine_diagonals(inner, prepared.leaf_diagonals()).copy()
         if self._transformed is None:
             return fitted
-        return fitted, combine_diagonals(inner, prepared.prepare_others(self._transformed).leaf_diagonals())
+        return fitted, combine_diagonals(inner, prepared.prepare_rows(self._transformed).leaf_diagonals())

@@ -35,17 +35,17 @@ class Aggregation:
         self,
         batch: GraphBatch,
         *,
-        typed: bool = False,
-        given_scale: bool = False,
+        uses_edge_labels: bool = False,
+        uses_node_scale: bool = False,
         self_weight: float = 1.0,
         symmetric: bool = False,
     ) -> None:
         matrix = operator_matrix(batch, self_weight, symmetric)
         self.magnitude = abs(matrix)  # |Â|, for the bound of `is_zero_norm`
         self.terms = np.diff(matrix.indptr)  # |N(u)|, and 1 unless the node itself has weight 0
-        self.scale_operand = scale_operand(batch, given_scale=given_scale, self_weight=self_weight)
+        self.scale_operand = scale_operand(batch, uses_node_scale=uses_node_scale, self_weight=self_weight)
         self.matrix = matrix
-        relations = split_by_type(batch, self_weight, symmetric) if typed else [matrix]
+        relations = split_by_type(batch, self_weight, symmetric) if uses_edge_labels else [matrix]
         self.relations = [_Relation(batch, B) for B in relations]
 
     def scaled_norms(self, q: Array, previous: Array, kernel: Network, *, squared: bool) -> tuple[Array, Array]:
@@ -87,7 +87,7 @@ def count_edge_types(batch: GraphBatch) -> int:
 
 def count_relations(batch: GraphBatch, kernel: Network) -> int:
     """Return the number of relations: one, or with typed edges one for the nodes themselves and for each type."""
-    return 1 + count_edge_types(batch) if kernel.typed else 1
+    return 1 + count_edge_types(batch) if kernel.uses_edge_labels else 1
 
 
 def operator_weights(
@@ -98,9 +98,9 @@ def operator_weights(
     With ``symmetric`` entry (u, v) is divided by sqrt(D_u D_v), and 0 where D_u or D_v is. Equal entries have equal
     bits, whatever the order of nodes and edges, because refinement compares them.
     """
-    weights, itself = batch.weights, None if self_weight == 1.0 else np.full(batch.n_nodes, self_weight)
+    weights, self_weights = batch.weights, None if self_weight == 1.0 else np.full(batch.n_nodes, self_weight)
     if not symmetric:
-        return weights, itself
+        return weights, self_weights
     D = _degrees(batch, self_weight)
     of_edges = safe_reciprocal(_root_of_product(np.repeat(D, batch.degrees), D[batch.global_indices]))
     return of_edges if weights is None else weights * of_edges, self_weight * safe_reciprocal(D)
@@ -133,10 +133,10 @@ def _operator_parts(
     batch: GraphBatch, self_weight: float, symmetric: bool
 ) -> tuple[sparse.csr_array, sparse.csr_array]:
     """Return Â off its diagonal, and its diagonal."""
-    weights, itself = operator_weights(batch, self_weight, symmetric)
+    weights, self_weights = operator_weights(batch, self_weight, symmetric)
     weighted = batch if weights is batch.weights else replace(batch, weights=weights)
     nodes = np.arange(batch.n_nodes + 1, dtype=np.int32)
-    entries = np.ones(batch.n_nodes) if itself is None else itself
+    entries = np.ones(batch.n_nodes) if self_weights is None else self_weights
     return weighted.adjacency(), sparse.csr_array((entries, nodes[:-1], nodes), shape=(batch.n_nodes, batch.n_nodes))
 
 
@@ -156,9 +156,9 @@ def split_by_type(
 
 def check_graphs(batch: GraphBatch, kernel: Leaf) -> None:
     """Raise an error for ``"typed"`` edges without labels, and graphs on which the scale is not defined."""
-    if kernel.typed and batch.edge_labels is None and len(batch.indices):
+    if kernel.uses_edge_labels and batch.edge_labels is None and len(batch.indices):
         raise InputError("edges='typed' needs edge labels, but the graphs carry none; use edges='plain'.")
-    if kernel.given_scale:
+    if kernel.uses_node_scale:
         batch.with_node_scale(given_node_scale(batch))  # values that were never checked raise an error
     if not isinstance(kernel, Network) or kernel.scale not in ("degree", "symmetric"):
         return
@@ -175,12 +175,12 @@ def check_graphs(batch: GraphBatch, kernel: Leaf) -> None:
         )
 
 
-def scale_operand(batch: GraphBatch, *, given_scale: bool, self_weight: float = 1.0) -> Array:
+def scale_operand(batch: GraphBatch, *, uses_node_scale: bool, self_weight: float = 1.0) -> Array:
     """Return the operand of `scale_norms` for each node: the factor c_u if it is given, else the divisor, a row sum.
 
     Where a row of Â is empty, the divisor is 1: the norm is 0 there, whatever it is divided by.
     """
-    if given_scale:
+    if uses_node_scale:
         return given_node_scale(batch)
     sums = row_sums(batch, self_weight)
     return sums if self_weight else np.where(sums == 0, 1.0, sums)

@@ -15,7 +15,7 @@ from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import DescriptorKernel, Leaf, Network
 from fastgntk.sketch import Sketch
 
-__all__ = ["Choice", "choose_engine", "estimate_seconds", "layer_nanoseconds"]
+__all__ = ["EngineChoice", "choose_engine", "estimate_seconds", "layer_nanoseconds"]
 __all__ += ["decoupled_seconds", "lossless_seconds", "sketched_seconds"]
 
 _log = logging.getLogger("fastgntk")
@@ -35,7 +35,7 @@ _REUSED_PAIRS = 1e12  # assumed number of pairs for reused graphs, large enough 
 
 
 @dataclass(frozen=True)
-class Choice:
+class EngineChoice:
     """An engine, and the reason for choosing it."""
 
     engine: Engine[Any, Any, Any]
@@ -50,7 +50,7 @@ def choose_engine(
     pairs: float | None = None,
     *,
     reused: bool = False,
-) -> Choice:
+) -> EngineChoice:
     """Return the engine of that name; for ``"auto"`` the exact one that is expected to take the least time.
 
     A kernel that is not a network has one engine only, whatever the name.
@@ -62,7 +62,7 @@ def choose_engine(
     become, larger than its sketch.
     """
     if not isinstance(kernel, Network):
-        return Choice(get_engine(engines_of(kernel)[0]), "the only engine of this kernel")
+        return EngineChoice(get_engine(engines_of(kernel)[0]), "the only engine of this kernel")
     if kernel.sketch is not None:
         if name not in ("auto", "sketched"):
             raise InputError(
@@ -71,12 +71,12 @@ def choose_engine(
             )
         batches = [rows] if cols is None else [rows, cols]
         if reused or any((sketch_rows(batch, kernel) < batch.sizes).any() for batch in batches):
-            return Choice(get_engine("sketched", kernel.sketch), "the kernel has a sketch")
+            return EngineChoice(get_engine("sketched", kernel.sketch), "the kernel has a sketch")
         exact = choose_engine("auto", rows, cols, replace(kernel, sketch=None), pairs)
         reason = f"no graph has more nodes than its sketch would have rows, so all is exact; {exact.reason}"
-        return Choice(exact.engine, reason)
+        return EngineChoice(exact.engine, reason)
     if name != "auto":
-        return Choice(get_engine(name), "chosen by name")
+        return EngineChoice(get_engine(name), "chosen by name")
     if reused:
         pairs = _REUSED_PAIRS
     elif pairs is None:
@@ -88,12 +88,12 @@ def choose_engine(
         reason = "so little work that loading compiled code would take longer than it saves"
         if decoupled < lossless:
             reason = f"graphs so dense that NumPy's products are expected to win ({decoupled:.3g} s, {lossless:.3g} s)"
-        return Choice(get_engine("decoupled"), reason)
+        return EngineChoice(get_engine("decoupled"), reason)
     if not compiled_code_runs():
         _warn_about_numba()
-        return Choice(get_engine("decoupled"), "numba cannot be imported, so there is no compiled code")
+        return EngineChoice(get_engine("decoupled"), "numba cannot be imported, so there is no compiled code")
     reason = f"about {decoupled / lossless:.0f} times faster than decoupled, before equal nodes are merged"
-    return Choice(get_engine("lossless"), reason)
+    return EngineChoice(get_engine("lossless"), reason)
 
 
 def lossless_seconds(rows: GraphBatch, cols: GraphBatch | None, kernel: Network, level_pairs: float) -> float:

@@ -1,6 +1,6 @@
 """The interface of every engine, the sizes from which tiles are planned, and the table of engines.
 
-To add an engine: derive a class from `Engine` or `GroupwiseEngine` in a file ``_NAME.py``, and add a row to
+To add an engine: derive a class from `Engine` or `GroupwiseEngine` in a file of this folder, and add a row to
 ``ENGINES`` and one with its estimated time to ``_SECONDS`` in `_auto`. Every property test then runs on it.
 """
 
@@ -22,7 +22,7 @@ from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import DescriptorKernel, Leaf, Network, WeisfeilerLehman
 from fastgntk.sketch import Sketch
 
-__all__ = ["COMPILING", "ENGINES", "EXACT_ENGINES", "BatchAndKernel", "CancelFlag", "Engine", "EngineRow", "Extent"]
+__all__ = ["COMPILING", "ENGINES", "EXACT_ENGINES", "GroupwiseState", "CancelFlag", "Engine", "EngineRow", "Extent"]
 __all__ += ["GraphRange", "GroupwiseEngine", "GraphSizes"]
 __all__ += ["announce_compilation", "available_engines", "check_engine", "compiled_code_runs", "engines_of"]
 __all__ += ["get_engine"]
@@ -39,7 +39,7 @@ GroupData = TypeVar("GroupData")
 """What an engine builds from the state for one group of graphs; a tile is computed from the data of two groups."""
 
 GraphRange = tuple[int, int]
-"""Graphs start..stop − 1."""
+"""Half-open range of graph indices."""
 
 CancelFlag = NDArray[np.uint8]
 """An array of one entry; another thread sets it to 1 to cancel the work."""
@@ -48,9 +48,9 @@ CancelFlag = NDArray[np.uint8]
 class Extent(NamedTuple):
     """The sizes of a group that determine the memory of a tile."""
 
-    nodes: int  # colours where equal nodes are merged; the maximum over levels
-    graphs: int = 1
-    levels: int = 1
+    n_nodes: int  # colours where equal nodes are merged; the maximum over levels
+    n_graphs: int = 1
+    n_levels: int = 1
     n_features: int = 0
     building_bytes: int = 0  # memory to build the share of the group's most expensive graph
     n_relations: int = 1
@@ -65,7 +65,7 @@ class GraphSizes:
     ----------
     offsets : int64, (n + 1,)
         Nodes of graph i are offsets[i]..offsets[i + 1] − 1.
-    colours : int32, (levels, N), or None
+    colours : int32, (n_levels, N), or None
         Nodes of a group with the same colour are computed once at that level; None if no nodes are merged.
     keys : uint64, (k, n), or None
         Graphs with equal keys are likely to share colours and should be in the same group.
@@ -77,7 +77,7 @@ class GraphSizes:
         Number of relations: more than one with typed edges.
     sketch_rows : int64, (n,), or None
         Rows of the sketch of each graph.
-    levels : int
+    n_levels : int
         Number of levels, if the memory of a tile depends on it and it does not follow from ``colours``.
     """
 
@@ -88,7 +88,7 @@ class GraphSizes:
     building_bytes: Ints | None = None
     n_relations: int = 1
     sketch_rows: Ints | None = None
-    levels: int = 1
+    n_levels: int = 1
 
     @property
     def n_nodes(self) -> Ints:
@@ -100,17 +100,17 @@ class GraphSizes:
 
 
 @dataclass(frozen=True)
-class BatchAndKernel:
+class GroupwiseState:
     """The state of an engine that does all of its work in ``build_group``, where memory is bounded."""
 
     batch: GraphBatch
     kernel: Network
 
-    def select(self, graphs: Ints) -> GraphBatch:
+    def select(self, indices: Ints) -> GraphBatch:
         """Return the graphs of a group, as a view if they are consecutive."""
-        if len(graphs) and np.array_equal(graphs, np.arange(graphs[0], graphs[0] + len(graphs))):
-            return self.batch[int(graphs[0]) : int(graphs[0]) + len(graphs)]
-        return self.batch[graphs]
+        if len(indices) and np.array_equal(indices, np.arange(indices[0], indices[0] + len(indices))):
+            return self.batch[int(indices[0]) : int(indices[0]) + len(indices)]
+        return self.batch[indices]
 
 
 class Engine(ABC, Generic[K, State, GroupData]):
@@ -118,13 +118,13 @@ class Engine(ABC, Generic[K, State, GroupData]):
 
     The stages are ``prepare``, which returns the state of a batch → ``run_task`` for each of ``preparation_tasks`` →
     ``finish_preparation``, which returns the complete state → ``build_group``, which returns the data of a group →
-    ``tile`` for each pair of groups. ``prepare`` allocates the arrays of the state; each task fills entries of its own
-    in place, so that tasks can run on threads. An engine without tasks inherits empty stages.
+    ``tile_readouts`` for each pair of groups. ``prepare`` allocates the arrays of the state; each task fills entries of
+    its own in place, so that tasks can run on threads. An engine without tasks inherits empty stages.
     """
 
     name: str
     max_group_nodes: int
-    """Limit on the nodes of a group (on its colours, where equal nodes are merged); a larger graph is a group alone."""
+    """Limit on the nodes of a group (its colours where equal nodes are merged); a larger graph forms its own group."""
 
     @abstractmethod
     def prepare(self, batch: GraphBatch, kernel: K, cols: State | None = None) -> State:
@@ -141,7 +141,7 @@ class Engine(ABC, Generic[K, State, GroupData]):
         """Return the colours of all nodes at all levels, (L + 1, N), or None if the engine does not refine colours."""
         return None
 
-    def equal_graphs(self, state: State) -> Ints | None:  # noqa: ARG002
+    def first_equal_graph(self, state: State) -> Ints | None:  # noqa: ARG002
         """Return for each graph the index of the first one with equal kernel values, or None to refine colours."""
         return None
 
@@ -167,15 +167,15 @@ class Engine(ABC, Generic[K, State, GroupData]):
         return None
 
     @abstractmethod
-    def build_group(self, state: State, graphs: Ints) -> GroupData:
-        """Return the data of a group of graphs that ``tile`` takes, a picklable value."""
+    def build_group(self, state: State, indices: Ints) -> GroupData:
+        """Return the data of a group of graphs that ``tile_readouts`` takes, a picklable value."""
 
     @abstractmethod
     def build_nodes(self, state: State, batch: GraphBatch) -> GroupData:
         """Return the data of a single graph with a row of the tile for each node; they add up to the graph's row."""
 
     @abstractmethod
-    def tile(self, rows: GroupData, cols: GroupData, cancelled: CancelFlag | None = None) -> Array:
+    def tile_readouts(self, rows: GroupData, cols: GroupData, cancelled: CancelFlag | None = None) -> Array:
         """Return the readout of every level between two groups, shape (blocks + 1, len(rows), len(cols)).
 
         Entry [l, i, j] is Σ_uv K(l)_uv between row graph i and column graph j; l = 0 is level 0. The row graphs may
@@ -183,13 +183,13 @@ class Engine(ABC, Generic[K, State, GroupData]):
         not 0 a long tile returns early, with meaningless values.
         """
 
-    def weighted_tile(self, rows: GroupData, cols: GroupData) -> Array | None:  # noqa: ARG002
+    def weighted_readouts(self, rows: GroupData, cols: GroupData) -> Array | None:  # noqa: ARG002
         """Return the weighted sum of all levels (len(rows), len(cols)) if that is faster than the levels, else None."""
         return None
 
     @abstractmethod
     def tile_bytes(self, rows: Extent, cols: Extent) -> int:
-        """Return an upper bound on the memory that ``tile``, or building the larger group, allocates.
+        """Return an upper bound on the memory that ``tile_readouts``, or building the larger group, allocates.
 
         Counts pairwise matrices only; per-node storage is additional.
         """
@@ -199,19 +199,19 @@ class Engine(ABC, Generic[K, State, GroupData]):
         """Estimate the memory of the state and of the data of all groups."""
 
 
-class GroupwiseEngine(Engine[Network, BatchAndKernel, GroupData]):
-    """An engine that does all of its work in ``build_group`` and ``tile``."""
+class GroupwiseEngine(Engine[Network, GroupwiseState, GroupData]):
+    """An engine that does all of its work in ``build_group`` and ``tile_readouts``."""
 
-    def prepare(self, batch: GraphBatch, kernel: Network, cols: BatchAndKernel | None = None) -> BatchAndKernel:  # noqa: ARG002
+    def prepare(self, batch: GraphBatch, kernel: Network, cols: GroupwiseState | None = None) -> GroupwiseState:  # noqa: ARG002
         """Keep the graphs."""
-        return BatchAndKernel(batch, kernel)
+        return GroupwiseState(batch, kernel)
 
-    def graph_sizes(self, state: BatchAndKernel) -> GraphSizes:
+    def graph_sizes(self, state: GroupwiseState) -> GraphSizes:
         """Treat every node as distinct."""
         batch = state.batch
         return GraphSizes(batch.offsets, n_relations=count_relations(batch, state.kernel))
 
-    def kept_bytes(self, state: BatchAndKernel) -> int:
+    def kept_bytes(self, state: GroupwiseState) -> int:
         """Count two sparse matrices with the structure of Â."""
         return 2 * 12 * (len(state.batch.indices) + int(state.batch.n_nodes))
 
@@ -219,6 +219,7 @@ class GroupwiseEngine(Engine[Network, BatchAndKernel, GroupData]):
 class EngineRow(NamedTuple):
     """The properties of an engine that must be readable without importing its module, which may load numba."""
 
+    module: str  # in this folder
     class_name: str
     exact: bool  # exact engines agree up to rounding; the others are for kernels with a sketch
     compiled: bool  # needs numba
@@ -226,12 +227,12 @@ class EngineRow(NamedTuple):
 
 
 ENGINES = {
-    "lossless": EngineRow("Lossless", exact=True, compiled=True),
-    "decoupled": EngineRow("Decoupled", exact=True, compiled=False),
-    "kronecker": EngineRow("Kronecker", exact=True, compiled=False),
-    "sketched": EngineRow("Sketched", exact=False, compiled=True),
-    "histograms": EngineRow("Histograms", exact=True, compiled=False, kernels=WeisfeilerLehman),
-    "vectors": EngineRow("Vectors", exact=True, compiled=False, kernels=DescriptorKernel),
+    "lossless": EngineRow("_lossless", "Lossless", exact=True, compiled=True),
+    "decoupled": EngineRow("_decoupled", "Decoupled", exact=True, compiled=False),
+    "kronecker": EngineRow("_kronecker", "Kronecker", exact=True, compiled=False),
+    "sketched": EngineRow("_sketched", "Sketched", exact=False, compiled=True),
+    "histograms": EngineRow("_weisfeiler_lehman", "Histograms", exact=True, compiled=False, kernels=WeisfeilerLehman),
+    "vectors": EngineRow("_descriptor_kernels", "Vectors", exact=True, compiled=False, kernels=DescriptorKernel),
 }
 EXACT_ENGINES = tuple(name for name, row in ENGINES.items() if row.exact and row.kernels is Network)
 """The values of ``engine=`` besides ``"auto"``; other engines are chosen by the kernel."""
@@ -248,12 +249,13 @@ def get_engine(name: str, sketch: Sketch | None = None) -> Engine[Any, Any, Any]
     """Return the engine of that name; ``sketch`` is for the sketched one."""
     if name not in ENGINES:
         raise InputError(f"engine must be one of {', '.join(ENGINES)}, but is {name!r}.")
-    if ENGINES[name].compiled and not compiled_code_runs():
+    row = ENGINES[name]
+    if row.compiled and not compiled_code_runs():
         raise InputError(
             f"engine={name!r} needs numba, which cannot be imported here; install numba, or use engine='decoupled'."
         )
     # Imported when used: compiled engines load numba, which takes longer than the rest of the package.
-    make = getattr(import_module(f"fastgntk.engines._{name}"), ENGINES[name].class_name)
+    make = getattr(import_module(f"fastgntk.engines.{row.module}"), row.class_name)
     engine: Engine[Any, Any, Any] = make(sketch or Sketch()) if name == "sketched" else make()
     return engine
 

@@ -26,7 +26,7 @@ from fastgntk.engines._aggregation import (
     shared_relations,
     sum_features,
 )
-from fastgntk.engines._base import BatchAndKernel, CancelFlag, Extent, GroupwiseEngine
+from fastgntk.engines._base import CancelFlag, Extent, GroupwiseEngine, GroupwiseState
 from fastgntk.engines._norms import add_residual, scale_rows, to_dense, unit_rows
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import Network
@@ -45,7 +45,7 @@ class _DecoupledGroup:
     directions: list[Matrix]  # rows of Â X as unit vectors, (N, d) for each relation; with a residual, times f q
     inverse_q: Array  # (L, N), 1/q, or 0 where q is 0; with a residual f
     unit: Matrix  # features as unit vectors, (N, d)
-    share: Array  # (L, N), r of the residual
+    initial_factor: Array  # (L, N), r of the residual
     p: Array  # (L, N), before the layers
 
     def __len__(self) -> int:
@@ -58,22 +58,22 @@ class Decoupled(GroupwiseEngine[_DecoupledGroup]):
     name = "decoupled"
     max_group_nodes = 256  # tiles of 256 × 256 stay in the second-level cache (benchmarks/groups.py)
 
-    def build_group(self, state: BatchAndKernel, graphs: Ints) -> _DecoupledGroup:
+    def build_group(self, state: GroupwiseState, indices: Ints) -> _DecoupledGroup:
         """Aggregate the features and compute the norms of every level."""
-        batch, kernel = state.select(graphs), state.kernel
-        aggregation = Aggregation(batch, **kernel.operator)
+        batch, kernel = state.select(indices), state.kernel
+        aggregation = Aggregation(batch, **kernel.operator_options)
         directions, q = aggregate_features([relation.matrix for relation in aggregation.relations], batch.features)
         unit, feature_norms = unit_rows(batch.features)
-        directions, inverse_q, share, p = _norms(aggregation, unit, feature_norms, directions, q, kernel)
+        directions, inverse_q, initial_factor, p = _norms(aggregation, unit, feature_norms, directions, q, kernel)
         sums = to_dense(sum_features(batch))
-        return _DecoupledGroup(kernel, batch.offsets, sums, aggregation, directions, inverse_q, unit, share, p)
+        return _DecoupledGroup(kernel, batch.offsets, sums, aggregation, directions, inverse_q, unit, initial_factor, p)
 
-    def build_nodes(self, state: BatchAndKernel, batch: GraphBatch) -> _DecoupledGroup:
+    def build_nodes(self, state: GroupwiseState, batch: GraphBatch) -> _DecoupledGroup:
         """Read out every node as if it were a graph."""
         group = self.build_group(state, np.arange(len(batch)))
         return replace(group, offsets=np.arange(batch.n_nodes + 1), feature_sums=to_dense(batch.features))
 
-    def tile(self, rows: _DecoupledGroup, cols: _DecoupledGroup, cancelled: CancelFlag | None = None) -> Array:  # noqa: ARG002
+    def tile_readouts(self, rows: _DecoupledGroup, cols: _DecoupledGroup, cancelled: CancelFlag | None = None) -> Array:  # noqa: ARG002
         """Run the recursion on all node pairs of two groups and read out every level."""
         kernel = rows.kernel
         gain, linear = kernel.c_phi / 2, linear_share(kernel)
@@ -84,7 +84,7 @@ class Decoupled(GroupwiseEngine[_DecoupledGroup]):
         outer, work = np.empty_like(lam), np.empty_like(lam)
         initial = multiply_directions([rows.unit], [cols.unit]) if kernel.has_residual else None
         if initial is not None:
-            lam += np.multiply.outer(rows.share[0], cols.share[0], out=outer) * initial
+            lam += np.multiply.outer(rows.initial_factor[0], cols.initial_factor[0], out=outer) * initial
         theta = lam.copy() if kernel.tangent else None  # K(0) = Σ(0) needs no aggregation of its own
         for level in range(kernel.blocks):
             if level:
@@ -101,7 +101,7 @@ class Decoupled(GroupwiseEngine[_DecoupledGroup]):
                     theta *= outer
                 if initial is not None:
                     initial = initial.T  # as rows and cols
-                    np.multiply.outer(rows.share[level], cols.share[level], out=outer)
+                    np.multiply.outer(rows.initial_factor[level], cols.initial_factor[level], out=outer)
                     outer *= initial
                     lam += outer
                     if theta is not None:
@@ -130,7 +130,7 @@ class Decoupled(GroupwiseEngine[_DecoupledGroup]):
 
     def tile_bytes(self, rows: Extent, cols: Extent) -> int:
         """Count Σ, K, two work arrays, and up to four temporaries of a SciPy product."""
-        return 8 * 8 * rows.nodes * cols.nodes
+        return 8 * 8 * rows.n_nodes * cols.n_nodes
 
 
 def _aggregate(rows: Aggregation, cols: Aggregation, matrix: Array) -> Array:
@@ -146,13 +146,13 @@ def _norms(
     q: Array,
     kernel: Network,
 ) -> tuple[list[Matrix], Array, Array, Array]:
-    """Return ``directions`` and (L, N) of ``inverse_q``, ``share`` and p, from the recursion of the group with itself.
+    """Return ``directions``, and ``inverse_q``, ``initial_factor`` and p (L, N), from the recursion with itself.
 
     ``feature_norms`` and ``unit`` are the norms and unit vectors of the features, ``q`` and ``directions`` those of
     the aggregated features. The first norm is computed from the vectors, where cancellation costs ε, and not from the
     quadratic form, where it costs sqrt(ε).
     """
-    inverse_q, share, p = np.zeros((3, kernel.blocks, len(q)))
+    inverse_q, initial_factor, p = np.zeros((3, kernel.blocks, len(q)))
     initial = multiply_directions([unit], [unit]) if kernel.has_residual else None
     sigma, previous = np.empty((0, 0)), feature_norms
     for level in range(kernel.blocks):
@@ -160,7 +160,7 @@ def _norms(
             sigma = _aggregate(aggregation, aggregation, sigma)
             q = np.sqrt(np.maximum(np.diag(sigma), 0.0))
         q, scaled = aggregation.scaled_norms(q, previous, kernel, squared=level > 0)
-        inverse_q[level], share[level], p[level] = add_residual(q, scaled, feature_norms, kernel)
+        inverse_q[level], initial_factor[level], p[level] = add_residual(q, scaled, feature_norms, kernel)
         if level == 0 and initial is not None:
             directions = [scale_rows(relation, inverse_q[0] * q) for relation in directions]
         previous = p[level] * layer_gain(kernel)
@@ -170,11 +170,11 @@ def _norms(
             else:
                 sigma = multiply_directions(directions, directions)
             if initial is not None:
-                sigma += np.multiply.outer(share[level], share[level]) * initial
+                sigma += np.multiply.outer(initial_factor[level], initial_factor[level]) * initial
             for _ in range(kernel.layers):
                 sigma = kappa1(sigma, linear_share(kernel))
             sigma *= np.multiply.outer(previous, previous)
-    return directions, inverse_q, share, p
+    return directions, inverse_q, initial_factor, p
 
 
 def _segment_sums(matrix: Array, offsets: Ints) -> Array:

@@ -21,7 +21,7 @@ from fastgntk.engines._aggregation import (
     shared_relations,
     split_by_type,
 )
-from fastgntk.engines._base import BatchAndKernel, CancelFlag, Extent, GroupwiseEngine
+from fastgntk.engines._base import CancelFlag, Extent, GroupwiseEngine, GroupwiseState
 from fastgntk.engines._norms import safe_reciprocal, to_dense
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
@@ -52,16 +52,16 @@ class Kronecker(GroupwiseEngine[list[_Graph]]):
     name = "kronecker"
     max_group_nodes = 1  # every graph is a group, since the formula is for a pair
 
-    def build_group(self, state: BatchAndKernel, graphs: Ints) -> list[_Graph]:
+    def build_group(self, state: GroupwiseState, indices: Ints) -> list[_Graph]:
         """Compute B and p of every block by running the recursion of each graph against itself."""
-        batch = state.select(graphs)
+        batch = state.select(indices)
         return [self._prepare_graph(batch[i : i + 1], state.kernel) for i in range(len(batch))]
 
     def _prepare_graph(self, graph: GraphBatch, kernel: Network) -> _Graph:
         X = to_dense(graph.features)
         A_hat = operator_matrix(graph, kernel.self_weight, kernel.symmetric).toarray()
         relations = [A_hat]
-        if kernel.typed:
+        if kernel.uses_edge_labels:
             parts = split_by_type(graph, kernel.self_weight, kernel.symmetric)
             relations = [relation.toarray() for relation in parts]
         self._check_size(len(X), len(X))
@@ -90,11 +90,11 @@ class Kronecker(GroupwiseEngine[list[_Graph]]):
                 sigma = gain * pp * kappa1(lam, linear)
         return _Graph(kernel, X, operators, norms)
 
-    def build_nodes(self, state: BatchAndKernel, batch: GraphBatch) -> list[_Graph]:
+    def build_nodes(self, state: GroupwiseState, batch: GraphBatch) -> list[_Graph]:
         """Return a single graph that is read out node by node."""
         return _NodeByNode(self.build_group(state, np.arange(len(batch))))
 
-    def tile(self, rows: list[_Graph], cols: list[_Graph], cancelled: CancelFlag | None = None) -> Array:  # noqa: ARG002
+    def tile_readouts(self, rows: list[_Graph], cols: list[_Graph], cancelled: CancelFlag | None = None) -> Array:  # noqa: ARG002
         """Return all levels for every pair of graphs; a tile that fits in memory is too short to be cancelled."""
         if isinstance(rows, _NodeByNode):
             return np.stack([self.pair(rows[0], h) for h in cols], axis=2)
@@ -112,7 +112,7 @@ class Kronecker(GroupwiseEngine[list[_Graph]]):
         gain, linear = kernel.c_phi / 2, linear_share(kernel)
         sigma = keep_shared_columns(g.X, h.X) @ h.X.T
         sigma_0, K = sigma, sigma.copy()
-        levels = [K.sum(axis=1)]
+        readouts = [K.sum(axis=1)]
         for block in range(kernel.blocks):
             B, B_prime = g.B[block], h.B[block]
             sigma = (1 - kernel.residual) * _kron_apply(B, B_prime, sigma) + kernel.residual * sigma_0
@@ -122,12 +122,12 @@ class Kronecker(GroupwiseEngine[list[_Graph]]):
                 lam, pp = _cosine(sigma, g.p[block] * shrink, h.p[block] * shrink)
                 sigma = gain * pp * kappa1(lam, linear)
                 K = K * gain * kappa0(lam, linear) + sigma
-            levels.append((K if kernel.tangent else sigma).sum(axis=1))
-        return np.array(levels)
+            readouts.append((K if kernel.tangent else sigma).sum(axis=1))
+        return np.array(readouts)
 
     def tile_bytes(self, rows: Extent, cols: Extent) -> int:
         """Count the Kronecker product and a few matrices of the pair."""
-        pairs = rows.nodes * cols.nodes
+        pairs = rows.n_nodes * cols.n_nodes
         return 8 * pairs * (pairs + 8)
 
     def _check_size(self, n: int, m: int) -> None:

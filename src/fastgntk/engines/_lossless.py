@@ -18,7 +18,7 @@ of `add_residual`.
 import threading
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ from fastgntk.engines._activation import layer_gain, linear_share
 from fastgntk.engines._aggregation import sum_features
 from fastgntk.engines._base import CancelFlag, Engine, Extent, GraphRange, GraphSizes, announce_compilation
 from fastgntk.engines._norms import add_residual, is_zero_norm, scale_norms, scale_rows, unit_rows
-from fastgntk.engines._refinement import Operator, refine_colours
+from fastgntk.engines._refinement import Colouring, ColourOperator, refine_colours
 from fastgntk.engines._simd._group_colours import ColourRows, GroupColours, build_group
 from fastgntk.engines._simd._intrinsics import LAM, LAM_THETA
 from fastgntk.engines._simd._norms import SCALES, measure_norms
@@ -41,7 +41,7 @@ __all__ = ["Lossless", "ColourState"]
 
 
 _THREAD_BYTES = 4 * 2**20  # memory of an idle thread: stack and the allocator's arena
-_NEVER = np.zeros(1, dtype=np.uint8)
+_NOT_CANCELLED = np.zeros(1, dtype=np.uint8)
 _buffers = threading.local()  # one set for each thread, kept between tiles
 
 
@@ -50,7 +50,7 @@ class ColourState:
     """All graphs of a batch: colours, their norms, and the operators of all levels in one CSR matrix.
 
     ``prepare`` fills in level 1 of ``rows.q`` and ``rows.p_out``, ``run_task`` fills in the other levels in place, and
-    ``finish_preparation`` returns a state with normalised ``rows.value``.
+    ``finish_preparation`` returns a state with normalised ``rows.data``.
     """
 
     kernel: Network
@@ -67,50 +67,11 @@ class Lossless(Engine[Network, ColourState, tuple[Network, GroupColours]]):
     def prepare(self, batch: GraphBatch, kernel: Network, cols: ColourState | None = None) -> ColourState:  # noqa: ARG002
         """Refine the colours of all graphs, and compute the norms and unit vectors of level 1."""
         announce_compilation()
-        colouring = refine_colours(batch, kernel.blocks, **kernel.refinement)
-        first, deeper = colouring.operators[0], list(colouring.operators[1:])
-        n_relations = 1 + int(first.relation.max(initial=0))
-        directions, norm = _aggregate_features(first, colouring.features, n_relations)
-        feature_norm = np.zeros(sum(colouring.counts[1:]))
-        p = scale_norms(norm, first.scale_operand, kernel)
+        colouring = refine_colours(batch, kernel.blocks, **kernel.refinement_options)
+        rows = _build_rows(colouring, kernel)
         if kernel.has_residual:
-            unit, norms = unit_rows(colouring.features)
-            initial = [colouring.colours[0][operator.first] for operator in colouring.operators]  # colours of level 0
-            feature_norm = norms[np.concatenate(initial)]
-            factor, share, p = add_residual(norm, p, feature_norm[: len(norm)], kernel)
-            parts = scale_rows(unit[initial[0]], share), scale_rows(directions, factor * norm)
-            directions = sparse.csr_array(sparse.hstack(parts))
-            directions.sort_indices()
-            deeper = [_prepend(unit[i], Q) for i, Q in zip(initial[1:], deeper, strict=True)]
-            n_relations += 1
-        level_start = np.concatenate([[0, 0], np.cumsum(colouring.counts[1:])]).astype(np.int64)
-        q, p_out = np.zeros(level_start[-1]), np.zeros(level_start[-1])
-        q[: len(norm)] = norm
-        p_out[: len(norm)] = layer_gain(kernel) * p
-        lengths = [np.diff(directions.indptr), *(np.diff(o.ptr) for o in deeper)]
-        sums = sparse.csr_array(sum_features(batch))
-        sums.sort_indices()
-        rows = ColourRows(
-            offsets=batch.offsets,
-            colours=colouring.colours,
-            n_features=sums.shape[1],
-            n_relations=n_relations,
-            residual=kernel.has_residual,
-            level_start=level_start,
-            ptr=np.concatenate([[0], np.cumsum(np.concatenate(lengths))]).astype(np.int64),
-            columns=np.concatenate([directions.indices.astype(np.int32, copy=False), *(o.index for o in deeper)]),
-            relation=np.concatenate([np.zeros(len(directions.data), dtype=np.int32), *(o.relation for o in deeper)]),
-            value=np.concatenate([directions.data, *(o.value for o in deeper)]),
-            magnitude=np.concatenate([directions.data, *(o.magnitude for o in deeper)]),
-            terms=np.concatenate([o.terms for o in colouring.operators]),
-            scale_operand=np.concatenate([o.scale_operand for o in colouring.operators]),
-            owner=batch.graph_of_node[np.concatenate([o.first for o in colouring.operators])],
-            feature_norm=feature_norm,
-            q=q,
-            p_out=p_out,
-            **_feature_sums(sums),
-        )
-        return ColourState(kernel, colouring.hashes, rows)
+            rows = _add_initial_features(rows, colouring, kernel)
+        return ColourState(kernel, colouring.hashes, _concatenate_levels(rows, colouring, batch, kernel))
 
     def colours(self, state: ColourState) -> Int32s:
         """Return the colours of all levels."""
@@ -122,7 +83,7 @@ class Lossless(Engine[Network, ColourState, tuple[Network, GroupColours]]):
         if blocks == 1 or len(rows.offsets) == 1:
             return []  # the norms of level 1 are known
         sizes = np.diff(rows.offsets).astype(np.float64)
-        cost = np.cumsum(sizes**2 * (len(rows.columns) / max(len(rows.p_out), 1)) * blocks + 1.0)
+        cost = np.cumsum(sizes**2 * (len(rows.indices) / max(len(rows.p_out), 1)) * blocks + 1.0)
         step = min(max(cost[-1] / 16, 1e6), 1e8)
         stops = np.unique(np.searchsorted(cost, np.arange(step, cost[-1] + step, step)) + 1)
         bounds = [0, *np.minimum(stops, len(sizes)).tolist()]
@@ -138,23 +99,24 @@ class Lossless(Engine[Network, ColourState, tuple[Network, GroupColours]]):
     def finish_preparation(self, state: ColourState) -> ColourState:
         """Normalise the operators: D_l = q_l⁻¹ Q_l P_(l−1), with a residual f_l Q_l P_(l−1) and r_l x̂."""
         rows, kernel = state.rows, state.kernel
-        level_start, ptr, columns = rows.level_start, rows.ptr, rows.columns
-        value = rows.value.copy()
+        level_start, indptr, indices = rows.level_start, rows.indptr, rows.indices
+        data = rows.data.copy()
         for level in range(2, kernel.blocks + 1):
-            these = slice(level_start[level], level_start[level + 1])
-            entries = slice(ptr[level_start[level]], ptr[level_start[level + 1]])
-            scaled = scale_norms(rows.q[these], rows.scale_operand[these], kernel)
-            inverse_q, share, _ = add_residual(rows.q[these], scaled, rows.feature_norm[these], kernel)
-            lengths = np.diff(ptr[these.start : these.stop + 1])
+            level_rows = slice(level_start[level], level_start[level + 1])
+            entries = slice(indptr[level_start[level]], indptr[level_start[level + 1]])
+            q = rows.q[level_rows]
+            scaled = scale_norms(q, rows.scale_operand[level_rows], kernel)
+            inverse_q, initial_factor, _ = add_residual(q, scaled, rows.feature_norm[level_rows], kernel)
+            lengths = np.diff(indptr[level_rows.start : level_rows.stop + 1])
             if kernel.has_residual:
                 initial = rows.relation[entries] == 0
-                below = rows.p_out[level_start[level - 1] + np.where(initial, 0, columns[entries])]
+                below = rows.p_out[level_start[level - 1] + np.where(initial, 0, indices[entries])]
                 aggregated = below * np.repeat(inverse_q, lengths)
-                value[entries] *= np.where(initial, np.repeat(share, lengths), aggregated)
+                data[entries] *= np.where(initial, np.repeat(initial_factor, lengths), aggregated)
             else:
-                below = rows.p_out[level_start[level - 1] + columns[entries]]
-                value[entries] *= below * np.repeat(inverse_q, lengths)
-        return replace(state, rows=state.rows._replace(value=value))
+                below = rows.p_out[level_start[level - 1] + indices[entries]]
+                data[entries] *= below * np.repeat(inverse_q, lengths)
+        return replace(state, rows=state.rows._replace(data=data))
 
     def graph_sizes(self, state: ColourState) -> GraphSizes:
         """Return the colours of every level, and three keys for each graph that similar graphs are likely to share.
@@ -172,14 +134,14 @@ class Lossless(Engine[Network, ColourState, tuple[Network, GroupColours]]):
             if len(filled):
                 key[filled] = np.minimum.reduceat(shuffled[colours], rows.offsets[filled])
         # Features as the columns of a relation may be twice as many as `tile_bytes` counts.
-        n_relations = rows.n_relations + int(rows.residual)
+        n_relations = rows.n_relations + int(rows.has_residual)
         return GraphSizes(rows.offsets, rows.colours[1:], keys, rows.n_features, n_relations=n_relations)
 
-    def build_group(self, state: ColourState, graphs: Ints) -> tuple[Network, GroupColours]:
+    def build_group(self, state: ColourState, indices: Ints) -> tuple[Network, GroupColours]:
         """Copy the rows of the colours of some graphs."""
         position = _buffer("position", len(state.rows.p_out), np.int32, -1)
         try:
-            rows, readouts, sums = build_group(np.asarray(graphs, dtype=np.int64), state.rows, position)
+            rows, readouts, sums = build_group(np.asarray(indices, dtype=np.int64), state.rows, position)
         except BaseException:  # the buffer may not be −1 everywhere
             del _buffers.position
             raise
@@ -193,7 +155,7 @@ class Lossless(Engine[Network, ColourState, tuple[Network, GroupColours]]):
         rows = state.rows._replace(offsets=nodes, **_feature_sums(features))
         return self.build_group(replace(state, rows=rows), nodes[:-1])
 
-    def tile(
+    def tile_readouts(
         self,
         rows: tuple[Network, GroupColours],
         cols: tuple[Network, GroupColours],
@@ -203,8 +165,8 @@ class Lossless(Engine[Network, ColourState, tuple[Network, GroupColours]]):
         (kernel, row_group), (_, col_group) = rows, cols
         sizes = buffer_sizes(row_group, col_group)
         buffers = Buffers(*(_buffer(name, sizes[name], np.float64, 0.0) for name in Buffers._fields))
-        out = np.empty((kernel.blocks + 1, len(row_group.sum_ptr) - 1, len(col_group.sum_ptr) - 1))
-        cancelled = _NEVER if cancelled is None else cancelled
+        out = np.empty((kernel.blocks + 1, len(row_group.sum_indptr) - 1, len(col_group.sum_indptr) - 1))
+        cancelled = _NOT_CANCELLED if cancelled is None else cancelled
         parts = LAM_THETA if kernel.tangent else LAM
         linear, symmetric = linear_share(kernel) or None, row_group is col_group
         compute_tile(row_group, col_group, kernel.layers, symmetric, parts, linear, buffers, cancelled, out)
@@ -216,29 +178,94 @@ class Lossless(Engine[Network, ColourState, tuple[Network, GroupColours]]):
 
     def tile_bytes(self, rows: Extent, cols: Extent) -> int:
         """Count λ and θ of two levels, a panel of features, the readouts, and the values with copies of them."""
-        m, k = rows.nodes + 32, cols.nodes + 32
-        levels = 2 * 16 * m * k
-        panel = 8 * 64 * max(rows.n_relations, cols.n_relations) * max(m, k, rows.n_features // 2)
-        graphs = max(rows.graphs, cols.graphs)
-        values = 5 * 8 * rows.levels * rows.graphs * cols.graphs
-        return levels + panel + 8 * graphs * max(m, k) + values + _THREAD_BYTES
+        m, k = rows.n_nodes + 32, cols.n_nodes + 32
+        level_bytes = 2 * 16 * m * k
+        panel_bytes = 8 * 64 * max(rows.n_relations, cols.n_relations) * max(m, k, rows.n_features // 2)
+        n_graphs = max(rows.n_graphs, cols.n_graphs)
+        value_bytes = 5 * 8 * rows.n_levels * rows.n_graphs * cols.n_graphs
+        return level_bytes + panel_bytes + 8 * n_graphs * max(m, k) + value_bytes + _THREAD_BYTES
 
 
-def _aggregate_features(Q: Operator, features: Any, n_relations: int) -> tuple[sparse.csr_array, Array]:
+class _Rows(NamedTuple):
+    """The rows of `ColourRows` level by level, before they are concatenated."""
+
+    directions: sparse.csr_array  # of level 1: unit vectors over features, (m_1, n_relations · d)
+    operators: list[ColourOperator]  # of levels 2..L
+    n_relations: int
+    q: Array  # of level 1, (m_1,)
+    p: Array  # of level 1, (m_1,)
+    feature_norm: Array  # of all levels; zeros without a residual connection
+
+
+def _build_rows(colouring: Colouring, kernel: Network) -> _Rows:
+    """Aggregate the features of level 1; the operators above it are those of the colouring."""
+    first, *further = colouring.operators
+    n_relations = 1 + int(first.relation.max(initial=0))
+    directions, q = _aggregate_features(first, colouring.features, n_relations)
+    p = scale_norms(q, first.scale_operand, kernel)
+    return _Rows(directions, further, n_relations, q, p, np.zeros(sum(colouring.counts[1:])))
+
+
+def _add_initial_features(rows: _Rows, colouring: Colouring, kernel: Network) -> _Rows:
+    """Add the initial features of a residual connection at every level, as relation 0 in front of the others."""
+    unit, norms = unit_rows(colouring.features)
+    initial_colours = [colouring.colours[0][operator.first] for operator in colouring.operators]
+    feature_norm = norms[np.concatenate(initial_colours)]
+    factor, initial_factor, p = add_residual(rows.q, rows.p, feature_norm[: len(rows.q)], kernel)
+    parts = scale_rows(unit[initial_colours[0]], initial_factor), scale_rows(rows.directions, factor * rows.q)
+    directions = sparse.csr_array(sparse.hstack(parts))
+    directions.sort_indices()
+    operators = [_prepend(unit[i], Q) for i, Q in zip(initial_colours[1:], rows.operators, strict=True)]
+    return _Rows(directions, operators, rows.n_relations + 1, rows.q, p, feature_norm)
+
+
+def _concatenate_levels(rows: _Rows, colouring: Colouring, batch: GraphBatch, kernel: Network) -> ColourRows:
+    """Return the rows of all levels in one CSR matrix, with the norms of level 1."""
+    directions, operators = rows.directions, rows.operators
+    level_start = np.concatenate([[0, 0], np.cumsum(colouring.counts[1:])]).astype(np.int64)
+    q, p_out = np.zeros(level_start[-1]), np.zeros(level_start[-1])
+    q[: len(rows.q)] = rows.q
+    p_out[: len(rows.q)] = layer_gain(kernel) * rows.p
+    lengths = [np.diff(directions.indptr), *(np.diff(Q.indptr) for Q in operators)]
+    sums = sparse.csr_array(sum_features(batch))
+    sums.sort_indices()
+    return ColourRows(
+        offsets=batch.offsets,
+        colours=colouring.colours,
+        n_features=sums.shape[1],
+        n_relations=rows.n_relations,
+        has_residual=kernel.has_residual,
+        level_start=level_start,
+        indptr=np.concatenate([[0], np.cumsum(np.concatenate(lengths))]).astype(np.int64),
+        indices=np.concatenate([directions.indices.astype(np.int32, copy=False), *(Q.indices for Q in operators)]),
+        relation=np.concatenate([np.zeros(len(directions.data), dtype=np.int32), *(Q.relation for Q in operators)]),
+        data=np.concatenate([directions.data, *(Q.data for Q in operators)]),
+        abs_data=np.concatenate([directions.data, *(Q.abs_data for Q in operators)]),
+        terms=np.concatenate([Q.terms for Q in colouring.operators]),
+        scale_operand=np.concatenate([Q.scale_operand for Q in colouring.operators]),
+        owner=batch.graph_of_node[np.concatenate([Q.first for Q in colouring.operators])],
+        feature_norm=rows.feature_norm,
+        q=q,
+        p_out=p_out,
+        **_feature_sums(sums),
+    )
+
+
+def _aggregate_features(Q: ColourOperator, features: Any, n_relations: int) -> tuple[sparse.csr_array, Array]:
     """Return the aggregated features of colours as unit vectors, with the relations side by side, and their norms."""
     n_rows, n_old = len(Q.terms), features.shape[0]
-    columns = Q.relation.astype(np.int64) * n_old + Q.index
-    sums = sparse.csr_array((Q.value, columns, Q.ptr), shape=(n_rows, n_relations * n_old))
+    columns = Q.relation.astype(np.int64) * n_old + Q.indices
+    sums = sparse.csr_array((Q.data, columns, Q.indptr), shape=(n_rows, n_relations * n_old))
     directions, norm = unit_rows(sparse.csr_array(sums @ sparse.block_diag([features] * n_relations, format="csr")))
     directions.sort_indices()
-    magnitude = sparse.csr_array((Q.magnitude, Q.index, Q.ptr), shape=(n_rows, n_old))
-    bound = magnitude @ unit_rows(features)[1]
+    absolute = sparse.csr_array((Q.abs_data, Q.indices, Q.indptr), shape=(n_rows, n_old))
+    bound = absolute @ unit_rows(features)[1]
     return directions, np.where(is_zero_norm(norm, bound, Q.terms, squared=False), 0.0, norm)
 
 
-def _prepend(unit: sparse.csr_array, Q: Operator) -> Operator:
+def _prepend(unit: sparse.csr_array, Q: ColourOperator) -> ColourOperator:
     """Return Q with unit vectors over features in front of each row, as relation 0; other relations move up by one."""
-    lengths = np.column_stack([np.diff(unit.indptr), np.diff(Q.ptr)])
+    lengths = np.column_stack([np.diff(unit.indptr), np.diff(Q.indptr)])
     initial = np.repeat(np.tile([True, False], len(lengths)), lengths.ravel())
 
     def join(of_features: Any, of_neighbours: Any) -> Any:
@@ -248,18 +275,18 @@ def _prepend(unit: sparse.csr_array, Q: Operator) -> Operator:
 
     return replace(
         Q,
-        ptr=np.concatenate([[0], np.cumsum(lengths.sum(axis=1))]).astype(np.int64),
-        index=join(unit.indices, Q.index),
+        indptr=np.concatenate([[0], np.cumsum(lengths.sum(axis=1))]).astype(np.int64),
+        indices=join(unit.indices, Q.indices),
         relation=join(0, Q.relation + np.int32(1)),
-        value=join(unit.data, Q.value),
-        magnitude=join(0.0, Q.magnitude),
+        data=join(unit.data, Q.data),
+        abs_data=join(0.0, Q.abs_data),
     )
 
 
 def _feature_sums(matrix: sparse.csr_array) -> dict[str, Any]:
     """Return the fields of `ColourRows` for feature sums."""
-    ptr, index = matrix.indptr.astype(np.int64, copy=False), matrix.indices.astype(np.int32, copy=False)
-    return {"sum_ptr": ptr, "sum_index": index, "sum_value": matrix.data}
+    indptr, indices = matrix.indptr.astype(np.int64, copy=False), matrix.indices.astype(np.int32, copy=False)
+    return {"sum_indptr": indptr, "sum_indices": indices, "sum_data": matrix.data}
 
 
 def _buffer(name: str, size: int, kind: type, fill: float) -> NDArray[Any]:

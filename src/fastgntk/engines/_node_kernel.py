@@ -27,7 +27,7 @@ class NodePairs:
     def __init__(self, batch: GraphBatch, kernel: Network) -> None:
         self.kernel, self.size = kernel, batch.n_nodes
         self._X = batch.features
-        aggregation = Aggregation(batch, **kernel.operator)
+        aggregation = Aggregation(batch, **kernel.operator_options)
         self._relations = [relation.matrix for relation in aggregation.relations]
         self._pattern = aggregation.magnitude
         self._directions, q = aggregate_features(self._relations, self._X)

@@ -32,7 +32,7 @@ from fastgntk._util.arrays import Array, Floats, Int32s
 from fastgntk.engines._activation import layer_gain
 from fastgntk.engines._aggregation import sum_features
 from fastgntk.engines._norms import add_residual, safe_reciprocal, unit_rows
-from fastgntk.engines._refinement import Operator, refine_colours
+from fastgntk.engines._refinement import ColourOperator, refine_colours
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import Network
@@ -75,7 +75,7 @@ class TangentFeatures:
     ) -> None:
         self.kernel, self.size, self.width, self.exact_norms = kernel, size, width, exact_norms
         self.types, self.seed = types, seed
-        self._n_relations = 1 + types if kernel.typed else 1
+        self._n_relations = 1 + types if kernel.uses_edge_labels else 1
         rng = generator(seed)
         self._n_first, sizes = _divide(kernel, size, width)
         self._first = CountSketch.draw(width, self._n_first, rng) if 0 < self._n_first < width else None
@@ -134,7 +134,7 @@ class TangentFeatures:
             padded = _pad(features, self.width)
             values = padded.toarray() if self._first is None else self._first.right(padded)
             out.append(np.asarray(np.sqrt(weights[0]) * values))
-        colouring = refine_colours(batch, len(self._blocks), **self.kernel.refinement)
+        colouring = refine_colours(batch, len(self._blocks), **self.kernel.refinement_options)
         directions, norms = unit_rows(_pad(colouring.features, self.width))
         start = np.asarray(directions.toarray(), dtype=dtype)
         initial = vectors = _ColourVectors(norms, start, start)
@@ -147,7 +147,7 @@ class TangentFeatures:
 
     def _block(
         self,
-        operator: Operator,
+        operator: ColourOperator,
         layers: list[_Layer],
         old: _ColourVectors,
         initial: _ColourVectors,
@@ -173,19 +173,21 @@ class TangentFeatures:
             s[rows], k[rows] = s_columns.T, k_columns.T
         return _ColourVectors(p * layer_gain(self.kernel), s, k)
 
-    def _aggregate(self, operator: Operator, rows: slice, old: _ColourVectors) -> tuple[Array, Floats, Floats]:
+    def _aggregate(self, operator: ColourOperator, rows: slice, old: _ColourVectors) -> tuple[Array, Floats, Floats]:
         """Return norms and vectors of aggregated nodes; vectors are columns, with the relations stacked vertically."""
-        ptr = operator.ptr[rows.start : rows.stop + 1]
-        entries = slice(int(ptr[0]), int(ptr[-1]))
-        index, lengths = operator.index[entries], np.diff(ptr)
+        indptr = operator.indptr[rows.start : rows.stop + 1]
+        entries = slice(int(indptr[0]), int(indptr[-1]))
+        indices, lengths = operator.indices[entries], np.diff(indptr)
         row = np.repeat(np.arange(len(lengths)), lengths)
         # Relative to an upper bound of the norm, so that large values do not overflow single precision.
-        sizes = operator.magnitude[entries] * old.p[index]
+        sizes = operator.abs_data[entries] * old.p[indices]
         bound: Array = np.bincount(row, sizes, minlength=len(lengths)).astype(np.float64)
-        value = (operator.value[entries] * old.p[index] * safe_reciprocal(bound)[row]).astype(old.s.dtype)
+        data = (operator.data[entries] * old.p[indices] * safe_reciprocal(bound)[row]).astype(old.s.dtype)
         relation = np.minimum(operator.relation[entries], self._n_relations - 1)
         by_relation = [
-            sparse.csr_array((np.where(relation == r, value, 0), index, ptr - ptr[0]), shape=(len(lengths), len(old.p)))
+            sparse.csr_array(
+                (np.where(relation == r, data, 0), indices, indptr - indptr[0]), shape=(len(lengths), len(old.p))
+            )
             for r in range(self._n_relations)
         ]
         s = np.concatenate([np.ascontiguousarray((Q @ old.s).T) for Q in by_relation])
@@ -205,9 +207,9 @@ class TangentFeatures:
 
     def _add_residual(self, p: Array, s: Floats, k: Floats, unit: Floats, norms: Array) -> tuple[Array, Floats, Floats]:
         """Return norms and vectors of nodes, given as columns, with the features stacked upon the aggregated ones."""
-        factor, share, total = add_residual(p, p, norms, self.kernel)
+        factor, initial_factor, total = add_residual(p, p, norms, self.kernel)
         weight = (factor * p).astype(s.dtype)
-        top = unit * share.astype(s.dtype)
+        top = unit * initial_factor.astype(s.dtype)
         new = np.concatenate([top, s * weight])
         return total, new, new if k is s else np.concatenate([top, k * weight])
 

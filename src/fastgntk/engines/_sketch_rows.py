@@ -61,15 +61,15 @@ def _moments(batch: GraphBatch, kernel: Network) -> tuple[Array, Array, Array]:
 
 def _column_sums(batch: GraphBatch, kernel: Network) -> list[Array]:
     """Return Âᵀ1 (N,), or with typed edges one for the nodes themselves and for each type."""
-    weights, itself = operator_weights(batch, kernel.self_weight, kernel.symmetric)
+    weights, self_weights = operator_weights(batch, kernel.self_weight, kernel.symmetric)
     weights = np.ones(len(batch.indices)) if weights is None else weights
-    itself = np.ones(batch.n_nodes) if itself is None else itself
+    self_weights = np.ones(batch.n_nodes) if self_weights is None else self_weights
     to = batch.global_indices
-    if not kernel.typed:
-        return [itself + _add_up(to, weights, batch.n_nodes)]
+    if not kernel.uses_edge_labels:
+        return [self_weights + _add_up(to, weights, batch.n_nodes)]
     labels = np.zeros(0, dtype=np.int64) if batch.edge_labels is None else batch.edge_labels
     types = [labels == edge_type for edge_type in range(count_relations(batch, kernel) - 1)]
-    return [itself, *(_add_up(to[edges], weights[edges], batch.n_nodes) for edges in types)]
+    return [self_weights, *(_add_up(to[edges], weights[edges], batch.n_nodes) for edges in types)]
 
 
 def _sums(graph: Ints, values: Array, n: int) -> Array:

@@ -12,8 +12,8 @@ at T(N, N, b) instead of T(N, N, N). With norms folded in (M̂ = q⁻¹ M, Ŝ = 
     λ = M̂ P M̂'ᵀ,   θ = M̂ T M̂'ᵀ,   layers on λ and θ,   P ← Ŝ λ Ŝ'ᵀ,   T ← Ŝ θ Ŝ'ᵀ
 
 where T is to K what P is to Σ; an NNGP needs neither θ nor T. Since P and T are small, λ and θ are never stored whole
-but computed in patches (`_sketched_level`). In the code ``M_hat`` is M̂, ``S_hat`` is Ŝ, and an array ``P`` holds P and
-T stacked.
+but computed in patches (`_sketched_level`). In the code ``M_hat`` is M̂, ``S_hat`` is Ŝ, and an array ``core`` holds
+P and T stacked.
 
 Unless ``sketch_features`` is set the features are aggregated exactly: this is done once for each graph, so a sketch
 would save no time here, and it would cause most of the error.
@@ -45,7 +45,7 @@ from fastgntk.engines._aggregation import (
     scale_operand,
     split_by_type,
 )
-from fastgntk.engines._base import BatchAndKernel, CancelFlag, Extent, GraphSizes, GroupwiseEngine, announce_compilation
+from fastgntk.engines._base import CancelFlag, Extent, GraphSizes, GroupwiseEngine, GroupwiseState, announce_compilation
 from fastgntk.engines._norms import add_residual, is_zero_norm, scale_norms, scale_rows, to_dense, unit_rows
 from fastgntk.engines._refinement import refine_colours
 from fastgntk.engines._sketch_rows import sketch_rows
@@ -58,10 +58,10 @@ __all__ = ["Sketched"]
 
 
 @dataclass(frozen=True)
-class _SketchedState(BatchAndKernel):
+class _SketchedState(GroupwiseState):
     """Graphs with keys, and the rows b of their sketches; N where a graph is computed exactly."""
 
-    rows: Ints
+    sketch_rows: Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,29 +85,29 @@ class Sketched(GroupwiseEngine[_SketchedGroup]):
     def __init__(self, sketch: Sketch) -> None:
         self.sketch = sketch
 
-    def prepare(self, batch: GraphBatch, kernel: Network, cols: BatchAndKernel | None = None) -> BatchAndKernel:  # noqa: ARG002
+    def prepare(self, batch: GraphBatch, kernel: Network, cols: GroupwiseState | None = None) -> GroupwiseState:  # noqa: ARG002
         """Keep the graphs, and determine the size of each sketch."""
         announce_compilation()
-        rows = sketch_rows(batch, replace(kernel, sketch=self.sketch))
-        return _SketchedState(replace(batch, sketch_keys=content_keys(batch)), kernel, rows)
+        n_rows = sketch_rows(batch, replace(kernel, sketch=self.sketch))
+        return _SketchedState(replace(batch, sketch_keys=content_keys(batch)), kernel, n_rows)
 
-    def graph_sizes(self, state: BatchAndKernel) -> GraphSizes:
+    def graph_sizes(self, state: GroupwiseState) -> GraphSizes:
         """Treat every node as distinct: nodes are merged only within a graph, so that groups depend on sizes alone.
 
         Building a graph takes several copies of Â (about 48 bytes per edge), some of its rows as a dense array, and S
         and M with intermediate results.
         """
-        batch, rows = state.batch, _rows_of(state)
+        batch, n_rows = state.batch, _sketch_rows_of(state)
         edges = np.diff(batch.indptr[batch.offsets])
-        arrays = batch.sizes * (np.minimum(batch.sizes, PATCH_COLS) + 6 * rows + batch.features.shape[1])
-        return replace(super().graph_sizes(state), building_bytes=48 * edges + 8 * arrays, sketch_rows=rows)
+        arrays = batch.sizes * (np.minimum(batch.sizes, PATCH_COLS) + 6 * n_rows + batch.features.shape[1])
+        return replace(super().graph_sizes(state), building_bytes=48 * edges + 8 * arrays, sketch_rows=n_rows)
 
-    def build_group(self, state: BatchAndKernel, graphs: Ints) -> _SketchedGroup:
+    def build_group(self, state: GroupwiseState, indices: Ints) -> _SketchedGroup:
         """Refine colours, draw the sketches, multiply them by B, and compute the norms of every level."""
-        batch, kernel, rows = state.select(graphs), state.kernel, _rows_of(state)[graphs]
+        batch, kernel, n_rows = state.select(indices), state.kernel, _sketch_rows_of(state)[indices]
         types, colours = count_edge_types(state.batch), self._colours(batch, kernel)
         sketched_graphs = []
-        for i, b in enumerate(rows.tolist()):
+        for i, b in enumerate(n_rows.tolist()):
             graph_colours = None if colours is None else colours[:, batch.offsets[i] : batch.offsets[i + 1]]
             sketched_graphs.append(_SketchedGraph.build(batch[i : i + 1], graph_colours, kernel, self.sketch, b, types))
         sums = sketched_features = np.zeros((0, state.batch.features.shape[1]))
@@ -117,9 +117,9 @@ class Sketched(GroupwiseEngine[_SketchedGroup]):
         levels = [GroupLevel([graph.levels[level] for graph in sketched_graphs]) for level in range(kernel.blocks)]
         return _SketchedGroup(kernel, sums, sketched_features, levels)
 
-    def build_nodes(self, state: BatchAndKernel, batch: GraphBatch) -> _SketchedGroup:
+    def build_nodes(self, state: GroupwiseState, batch: GraphBatch) -> _SketchedGroup:
         """Read out each row of each level separately."""
-        kernel, b, types = state.kernel, int(_rows_of(state)[0]), count_edge_types(batch)
+        kernel, b, types = state.kernel, int(_sketch_rows_of(state)[0]), count_edge_types(batch)
         graph = _SketchedGraph.build(batch, self._colours(batch, kernel), kernel, self.sketch, b, types)
         levels = [GroupLevel([level], node_by_node=True) for level in graph.levels]
         node_rows = [graph.position_of_node(level) for level in range(1, kernel.blocks + 1)]
@@ -128,18 +128,19 @@ class Sketched(GroupwiseEngine[_SketchedGroup]):
     def _colours(self, batch: GraphBatch, kernel: Network) -> Int32s | None:
         if not self.sketch.merge_nodes:
             return None
-        return refine_colours(batch, kernel.blocks, **kernel.refinement, operators=False).colours
+        return refine_colours(batch, kernel.blocks, **kernel.refinement_options, operators=False).colours
 
-    def tile(self, rows: _SketchedGroup, cols: _SketchedGroup, cancelled: CancelFlag | None = None) -> Array:
+    def tile_readouts(self, rows: _SketchedGroup, cols: _SketchedGroup, cancelled: CancelFlag | None = None) -> Array:
         """Run the recursion on all node pairs of two groups and read out every level."""
         kernel = rows.kernel
         out = np.empty((kernel.blocks + 1, len(rows), len(cols)))
         out[0] = keep_shared_columns(rows.feature_sums, cols.feature_sums) @ cols.feature_sums.T
         sketched_features = keep_shared_columns(rows.sketched_features, cols.sketched_features)
-        P = (sketched_features @ cols.sketched_features.T)[None]  # K(0) = Σ(0), so one matrix serves both
+        # (1, b, b'), since K(0) = Σ(0).
+        core = (sketched_features @ cols.sketched_features.T)[None]
         for level, (row_level, col_level) in enumerate(zip(rows.levels, cols.levels, strict=True)):
             readout = out[level + 1] if rows.node_rows is None else np.empty((row_level.offsets[-1], len(cols)))
-            P = advance(P, row_level, col_level, kernel, readout, cancelled)
+            core = advance(core, row_level, col_level, kernel, readout, cancelled)
             if rows.node_rows is not None:  # equal nodes have equal contributions
                 out[level + 1] = (readout / row_level.graphs[0].counts[:, None])[rows.node_rows[level]]
         return out
@@ -147,20 +148,20 @@ class Sketched(GroupwiseEngine[_SketchedGroup]):
     def tile_bytes(self, rows: Extent, cols: Extent) -> int:
         """Count a patch of λ and θ, P and T of two levels, and their products with M̂ and Ŝ."""
         b, b_prime = rows.sketch_rows, cols.sketch_rows
-        patch = 2 * min(rows.nodes, PATCH_ROWS) * (min(cols.nodes, PATCH_COLS) + (1 + cols.n_relations) * b_prime)
+        patch = 2 * min(rows.n_nodes, PATCH_ROWS) * (min(cols.n_nodes, PATCH_COLS) + (1 + cols.n_relations) * b_prime)
         return 8 * (patch + 6 * b * b_prime) + max(rows.building_bytes, cols.building_bytes)
 
-    def kept_bytes(self, state: BatchAndKernel) -> int:
+    def kept_bytes(self, state: GroupwiseState) -> int:
         """Count M̂ and Ŝ of every level, and the unit vectors of the first."""
-        sizes, rows = state.batch.sizes, _rows_of(state)
+        sizes, n_rows = state.batch.sizes, _sketch_rows_of(state)
         n_relations, features = count_relations(state.batch, state.kernel), state.batch.features.shape[1]
-        matrices = (1 + n_relations) * state.kernel.blocks * float(sizes @ rows)
-        return int(8.0 * (matrices + float(features) * (n_relations * sizes + rows).sum()))
+        matrices = (1 + n_relations) * state.kernel.blocks * float(sizes @ n_rows)
+        return int(8.0 * (matrices + float(features) * (n_relations * sizes + n_rows).sum()))
 
 
-def _rows_of(state: BatchAndKernel) -> Ints:
+def _sketch_rows_of(state: GroupwiseState) -> Ints:
     assert isinstance(state, _SketchedState)
-    return state.rows
+    return state.sketch_rows
 
 
 _Colours = tuple[Ints, Array]
@@ -177,11 +178,13 @@ class _SketchedGraph:
         self._colours = colours  # (L + 1, N), None if nodes are not merged
         self._size = graph.n_nodes
         self._key = content_keys(graph)[0].astype("<u8").tobytes()
-        if kernel.typed:
+        if kernel.uses_edge_labels:
             self._relations = split_by_type(graph, kernel.self_weight, kernel.symmetric, types)
         else:
             self._relations = [operator_matrix(graph, kernel.self_weight, kernel.symmetric)]
-        self._scale_operand = scale_operand(graph, given_scale=kernel.given_scale, self_weight=kernel.self_weight)
+        self._scale_operand = scale_operand(
+            graph, uses_node_scale=kernel.uses_node_scale, self_weight=kernel.self_weight
+        )
         self._unit, self._feature_norm = unit_rows(graph.features)
         self.feature_sum = np.asarray(graph.features.sum(axis=0), dtype=np.float64).ravel()
         self.sketched_features = np.zeros((0, graph.features.shape[1]))
@@ -195,15 +198,15 @@ class _SketchedGraph:
         """Build all levels of the one graph of a batch, with sketches of b rows."""
         out = cls(graph, colours, kernel, sketch, b, types)
         below = out._colours_of(0)
-        P = out._build_first_level(graph.features[below[0]], below)
+        core = out._build_first_level(graph.features[below[0]], below)
         for level in range(2, kernel.blocks + 1):
             last = GroupLevel(out.levels[-1:])
-            P = advance(P, last, last, kernel, out=None, cancelled=None)
-            out._build_level(level, P)
+            core = advance(core, last, last, kernel, out=None, cancelled=None)
+            out._build_level(level, core)
         return out
 
     def _build_first_level(self, X: Matrix, below: _Colours) -> Array:
-        """Build level 1 from the features X of the colours of level 0; return its P (1, b, b)."""
+        """Build level 1 from the features X of the colours of level 0; return its core P (1, b, b)."""
         norms = unit_rows(X)[1]
         if not self._sketch.sketch_features:
             relations = self._neighbours(1, below)
@@ -226,12 +229,12 @@ class _SketchedGraph:
         self._append_level(1, M, q)
         return (self.sketched_features @ self.sketched_features.T)[None]
 
-    def _build_level(self, level: int, P: Array) -> None:
-        """Build a level from its P (1, b, b)."""
+    def _build_level(self, level: int, core: Array) -> None:
+        """Build a level from its core P (1, b, b)."""
         below = self._colours_of(level - 1)
         S = self._sketch_matrix(level, below)
         M = self._product(level, S, below)
-        q = np.sqrt(np.maximum(np.einsum("rub,rub->u", M @ P[0], M), 0.0))
+        q = np.sqrt(np.maximum(np.einsum("rub,rub->u", M @ core[0], M), 0.0))
         q = np.where(is_zero_norm(q, _norm_bound(M, S, self.levels[-1].p_out), self._terms(q), squared=True), 0.0, q)
         self._append_level(level, M, q)
 
@@ -240,10 +243,10 @@ class _SketchedGraph:
         kernel = self._kernel
         first, counts = distinct = self._colours_of(level)
         scaled = scale_norms(q, self._scale_operand[first], kernel)
-        factor, share, p = add_residual(q, scaled, self._feature_norm[first], kernel)
+        factor, initial_factor, p = add_residual(q, scaled, self._feature_norm[first], kernel)
         initial = None
         if kernel.has_residual:
-            initial = scale_rows(self._unit[first], share)
+            initial = scale_rows(self._unit[first], initial_factor)
             if directions is not None:
                 directions = [scale_rows(relation, factor * q) for relation in directions]
         p_out = layer_gain(kernel) * p

@@ -40,15 +40,15 @@ class GraphLevel:
 class GroupLevel:
     """One level of all graphs of a group, with the colours of each graph as rows.
 
-    Graph g has the rows from offsets[g], the rows of P from P_start[g], and the rows of the next P from
-    P_next_start[g]. With ``node_by_node`` each row is read out separately.
+    Graph g has the rows from offsets[g], the rows of the core P from core_start[g], and those of the next
+    core from next_core_start[g]. With ``node_by_node`` each row is read out separately.
     """
 
     def __init__(self, graphs: list[GraphLevel], *, node_by_node: bool = False) -> None:
         self.graphs, self.node_by_node = graphs, node_by_node
         self.offsets = _offsets([len(graph.p_out) for graph in graphs])
-        self.P_start = _offsets([graph.M_hat.shape[2] for graph in graphs])
-        self.P_next_start = _offsets([0 if graph.S_hat is None else len(graph.S_hat) for graph in graphs])
+        self.core_start = _offsets([graph.M_hat.shape[2] for graph in graphs])
+        self.next_core_start = _offsets([0 if graph.S_hat is None else len(graph.S_hat) for graph in graphs])
         self.weights = np.concatenate([np.zeros(0), *(graph.counts * graph.p_out for graph in graphs)])
         # Instead of M̂ and P at level 1 if features are not sketched: (rows, d) per relation.
         by_graph = [graph.directions for graph in graphs if graph.directions is not None]
@@ -89,19 +89,19 @@ def _stack(matrices: Sequence[Matrix]) -> Matrix:
 
 
 def advance(
-    P: Array, rows: GroupLevel, cols: GroupLevel, kernel: Network, out: Array | None, cancelled: CancelFlag | None
+    core: Array, rows: GroupLevel, cols: GroupLevel, kernel: Network, out: Array | None, cancelled: CancelFlag | None
 ) -> Array:
-    """Compute one level in patches: write its readout to ``out`` (n, n'), and return the next P and T, (2, b, b').
+    """Compute one level in patches: write its readout to ``out`` (n, n'), and return the core of the next level.
 
-    ``P`` is P and T stacked, or P alone if they are equal. Without ``out``, and for an NNGP, only λ is computed, and
-    only P returned.
+    A core is P and T stacked, (2, b, b'), or P alone, (1, b, b'): in ``core`` if they are equal, and in the result
+    without ``out`` and for an NNGP, where only λ is computed.
     A group against itself is symmetric: only patches on and above the diagonal are computed, blocks on it count half,
     and the transposed result is added at the end.
     """
     if out is not None:
         out[:] = 0.0
-    patches = _Patches(P, rows, cols, kernel, n_matrices=1 if out is None or not kernel.tangent else 2)
-    P_next = np.zeros((patches.n_matrices, rows.P_next_start[-1], cols.P_next_start[-1]))
+    patches = _Patches(core, rows, cols, kernel, n_matrices=1 if out is None or not kernel.tangent else 2)
+    next_core = np.zeros((patches.n_matrices, rows.next_core_start[-1], cols.next_core_start[-1]))
     for start in range(0, rows.offsets[-1], PATCH_ROWS):
         if cancelled is not None and cancelled[0]:
             break
@@ -110,19 +110,21 @@ def advance(
         for g, nodes, position in rows.pieces(start, stop):
             S_hat = rows.graphs[g].S_hat
             if S_hat is not None:
-                P_next[:, rows.P_next_start[g] : rows.P_next_start[g + 1]] += S_hat[:, nodes] @ right[:, position]
+                next_core[:, rows.next_core_start[g] : rows.next_core_start[g + 1]] += (
+                    S_hat[:, nodes] @ right[:, position]
+                )
     if rows is cols:
-        P_next = P_next + P_next.swapaxes(1, 2)
+        next_core = next_core + next_core.swapaxes(1, 2)
         if out is not None:
             out += out.T.copy()
-    return P_next
+    return next_core
 
 
 class _Patches:
     """One level between two groups, computed in patches of λ and θ."""
 
-    def __init__(self, P: Array, rows: GroupLevel, cols: GroupLevel, kernel: Network, n_matrices: int) -> None:
-        self.P, self.row_level, self.col_level, self.kernel, self.n_matrices = P, rows, cols, kernel, n_matrices
+    def __init__(self, core: Array, rows: GroupLevel, cols: GroupLevel, kernel: Network, n_matrices: int) -> None:
+        self.core, self.row_level, self.col_level, self.kernel, self.n_matrices = core, rows, cols, kernel, n_matrices
         # Relations that only one side has contribute nothing.
         self.n_relations = min((len(graph.M_hat) for level in (rows, cols) for graph in level.graphs), default=1)
         entries = min(rows.offsets[-1], PATCH_ROWS) * min(cols.offsets[-1], PATCH_COLS)
@@ -133,7 +135,7 @@ class _Patches:
         row_level, col_level, height = self.row_level, self.col_level, rows.stop - rows.start
         symmetric, n_cols = row_level is col_level, col_level.offsets[-1]
         left = self._multiply_rows(rows)
-        right = np.zeros((self.n_matrices, height, col_level.P_next_start[-1]))
+        right = np.zeros((self.n_matrices, height, col_level.next_core_start[-1]))
         for start in range(rows.start if symmetric else 0, n_cols, PATCH_COLS):
             cols = slice(start, min(start + PATCH_COLS, n_cols))
             width = cols.stop - start
@@ -147,7 +149,7 @@ class _Patches:
             if out is not None:
                 row_readouts, row_weights = row_level.weights_by_readout(rows.start, rows.stop)
                 col_readouts, col_weights = col_level.weights_by_readout(cols.start, cols.stop)
-                # Σ_uv n_u P_u θ_uv P'_v n'_v of each pair of graphs, with P the norms p_out; for an NNGP with λ.
+                # Σ_uv n_u p_u θ_uv p'_v n'_v of each pair of graphs, with p the norms p_out; for an NNGP with λ.
                 read = patch[self.n_matrices - 1]
                 out[np.ix_(row_readouts, col_readouts)] += row_weights.T @ (read @ col_weights)
             self._sketch_columns(patch, cols, right)
@@ -155,26 +157,26 @@ class _Patches:
 
     def _multiply_rows(self, rows: slice) -> Array:
         """Return M̂ P and M̂ T for some rows and each relation."""
-        level, P = self.row_level, self.P
-        left = np.empty((self.n_relations, len(P), rows.stop - rows.start, P.shape[2]))
+        level, core = self.row_level, self.core  # P and T, or P alone: (1 or 2, b, b')
+        left = np.empty((self.n_relations, len(core), rows.stop - rows.start, core.shape[2]))
         for g, nodes, position in level.pieces(rows.start, rows.stop):
             for r in range(self.n_relations):
-                P_rows = P[:, level.P_start[g] : level.P_start[g + 1]]
-                np.matmul(level.graphs[g].M_hat[r, nodes], P_rows, out=left[r, :, position])
+                core_rows = core[:, level.core_start[g] : level.core_start[g + 1]]
+                np.matmul(level.graphs[g].M_hat[r, nodes], core_rows, out=left[r, :, position])
         return left
 
     def _aggregate(self, left: Array, rows: slice, cols: slice, patch: Array) -> None:
         """Fill a patch with λ and θ before the layers."""
-        level, n_matrices = self.col_level, len(self.P)
+        level, n_matrices = self.col_level, len(self.core)
         if self.row_level.directions is not None and level.directions is not None:
             row_directions = [relation[rows] for relation in self.row_level.directions]
             patch[0] = multiply_directions(row_directions, [relation[cols] for relation in level.directions])
         else:
             for g, nodes, position in level.pieces(cols.start, cols.stop):
-                M_hat, P_cols = level.graphs[g].M_hat, slice(level.P_start[g], level.P_start[g + 1])
-                np.matmul(left[0, :, :, P_cols], M_hat[0, nodes].T, out=patch[:n_matrices, :, position])
+                M_hat, core_cols = level.graphs[g].M_hat, slice(level.core_start[g], level.core_start[g + 1])
+                np.matmul(left[0, :, :, core_cols], M_hat[0, nodes].T, out=patch[:n_matrices, :, position])
                 for r in range(1, self.n_relations):
-                    patch[:n_matrices, :, position] += left[r, :, :, P_cols] @ M_hat[r, nodes].T
+                    patch[:n_matrices, :, position] += left[r, :, :, core_cols] @ M_hat[r, nodes].T
         if self.row_level.initial is not None and level.initial is not None:
             patch[:n_matrices] += multiply_directions([self.row_level.initial[rows]], [level.initial[cols]])
         if n_matrices == 1:
@@ -190,8 +192,8 @@ class _Patches:
             if buckets is None:
                 # Ŝ' on the left: the transposed product is a sixth slower.
                 product = S_hat[:, nodes] @ patch[: self.n_matrices, :, position].swapaxes(1, 2)
-                right[:, :, level.P_next_start[g] : level.P_next_start[g + 1]] += product.swapaxes(1, 2)
+                right[:, :, level.next_core_start[g] : level.next_core_start[g + 1]] += product.swapaxes(1, 2)
             else:
                 entries = S_hat[buckets[nodes], np.arange(nodes.start, nodes.stop)]
                 for i in range(self.n_matrices):
-                    scatter(patch[i], position.start, entries, buckets[nodes] + level.P_next_start[g], right[i])
+                    scatter(patch[i], position.start, entries, buckets[nodes] + level.next_core_start[g], right[i])

@@ -1,8 +1,8 @@
 """Weisfeiler–Lehman colours of nodes; graphs that are coloured later reuse the colours of known neighbourhoods.
 
 After l iterations two nodes have the same colour if their own colours were the same before, and the multisets of their
-neighbours' colours were, each with the weight of the edge and, if typed, its label. In `_refinement` a node is one of
-its own neighbours, as in the aggregation Â of networks; here its own colour is separate.
+neighbours' colours were, each with the weight of the edge and, if edges are typed, its label. In `_refinement` a node
+is one of its own neighbours, as in the aggregation Â of networks; here its own colour is separate.
 
 Equal hashes are verified, so different neighbourhoods never share a colour.
 """
@@ -64,13 +64,15 @@ class Palette:
         return sum(array.nbytes for level in self.levels for array in level)
 
 
-def colour_nodes(batch: GraphBatch, depth: int, *, typed: bool, known: Palette | None = None) -> tuple[Int32s, Palette]:
+def colour_nodes(
+    batch: GraphBatch, depth: int, *, uses_edge_labels: bool, known: Palette | None = None
+) -> tuple[Int32s, Palette]:
     """Return the colours (depth + 1, N) of all nodes, and all colours, in which those of ``known`` are unchanged.
 
     Features must be one-hot. Costs about a tenth of a microsecond per edge and level, and for each known colour.
     """
     known = Palette.empty(depth) if known is None else known
-    tags, edge_tags = _assign_tags(batch, typed, known.tags)
+    tags, edge_tags = _assign_tags(batch, uses_edge_labels, known.tags)
     X, neighbours = sparse.csr_array(batch.features), batch.global_indices
     columns = X.indices.astype(np.int32, copy=False)
     plain = np.broadcast_to(np.int32(0), len(columns))
@@ -87,10 +89,10 @@ def colour_nodes(batch: GraphBatch, depth: int, *, typed: bool, known: Palette |
 
 
 def _assign_tags(
-    batch: GraphBatch, typed: bool, known: dict[tuple[float, int], int]
+    batch: GraphBatch, uses_edge_labels: bool, known: dict[tuple[float, int], int]
 ) -> tuple[dict[tuple[float, int], int], Int32s]:
     """Assign ids to the pairs of weight and type of edges; return all ids, and that of each edge."""
-    types = batch.edge_labels if typed else None
+    types = batch.edge_labels if uses_edge_labels else None
     if batch.weights is None and types is None:
         tags = known if (1.0, -1) in known else {**known, (1.0, -1): len(known)}
         return tags, np.broadcast_to(np.int32(tags[1.0, -1]), len(batch.indices))

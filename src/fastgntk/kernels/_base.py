@@ -105,8 +105,8 @@ class Kernel(Value):
 class OperatorOptions(TypedDict):
     """What determines the operator of a graph besides the graph; keyword arguments of functions of the engines."""
 
-    typed: bool
-    given_scale: bool
+    uses_edge_labels: bool
+    uses_node_scale: bool
     self_weight: float
     symmetric: bool
 
@@ -114,7 +114,7 @@ class OperatorOptions(TypedDict):
 class RefinementOptions(OperatorOptions):
     """What determines which nodes are equal, besides the graph."""
 
-    residual: bool
+    keep_features: bool
 
 
 class Leaf(Kernel):
@@ -126,7 +126,7 @@ class Leaf(Kernel):
 
     @property
     def depth(self) -> int:
-        """The number of the last level; 0 for a kernel without levels."""
+        """Index of the last level; 0 for a kernel without levels."""
         return 0
 
     @property
@@ -140,12 +140,12 @@ class Leaf(Kernel):
         return None
 
     @property
-    def typed(self) -> bool:
+    def uses_edge_labels(self) -> bool:
         """Whether edge labels matter."""
         return False
 
     @property
-    def given_scale(self) -> bool:
+    def uses_node_scale(self) -> bool:
         """Whether the ``node_scale`` of graphs matters."""
         return False
 
@@ -165,19 +165,19 @@ class Leaf(Kernel):
         return False
 
     @property
-    def operator(self) -> OperatorOptions:
+    def operator_options(self) -> OperatorOptions:
         """The options that determine the operator of a graph."""
         return OperatorOptions(
-            typed=self.typed,
-            given_scale=self.given_scale,
+            uses_edge_labels=self.uses_edge_labels,
+            uses_node_scale=self.uses_node_scale,
             self_weight=self.self_weight,
             symmetric=self.symmetric,
         )
 
     @property
-    def refinement(self) -> RefinementOptions:
+    def refinement_options(self) -> RefinementOptions:
         """The options that determine which nodes are equal."""
-        return RefinementOptions(**self.operator, residual=self.has_residual)
+        return RefinementOptions(**self.operator_options, keep_features=self.has_residual)
 
     @property
     def pool(self) -> str:
@@ -190,12 +190,15 @@ class Leaf(Kernel):
         return None
 
     @property
-    def fitted(self) -> bool:
-        """Whether the value of a pair depends on the training graphs too, through scales that are fitted on them."""
+    def requires_fit(self) -> bool:
+        """Whether kernel values depend on scales that are fitted to training graphs."""
         return False
 
-    def with_depth(self, depth: int) -> Self:  # noqa: ARG002
-        """Return the kernel of this depth that has the same readouts at each level that both have."""
+    def with_all_levels(self, depth: int) -> Self:  # noqa: ARG002
+        """Return this kernel with the given depth and weight 1 for every level.
+
+        Levels common to both have the same readouts.
+        """
         return self
 
     def leaves(self) -> list[Leaf]:
@@ -211,31 +214,31 @@ class Leaf(Kernel):
 class _BinaryOperation(Kernel):
     k1: Kernel
     k2: Kernel
-    _operator: ClassVar[str]
+    _symbol: ClassVar[str]
 
     def __hash__(self) -> int:
-        return hash((self._operator, self.k1, self.k2))
+        return hash((self._symbol, self.k1, self.k2))
 
     def __post_init__(self) -> None:
         _check_operands(self, self.k1, self.k2)
 
     def __repr__(self) -> str:
         left, right = self.k1._parenthesized(self._precedence), self.k2._parenthesized(self._precedence + 1)
-        return f"{left} {self._operator} {right}"
+        return f"{left} {self._symbol} {right}"
 
 
 class Sum(_BinaryOperation):
     """k1 + k2."""
 
     _precedence = 1
-    _operator = "+"
+    _symbol = "+"
 
 
 class Product(_BinaryOperation):
     """k1 · k2, entry by entry."""
 
     _precedence = 2
-    _operator = "*"
+    _symbol = "*"
 
 
 @dataclass(frozen=True, repr=False)

@@ -72,8 +72,8 @@ class RBF(DescriptorKernel):
             raise InputError(f"length_scale must be a number above 0 or 'median', but is {self.length_scale!r}.")
 
     @property
-    def fitted(self) -> bool:
-        """Whether values depend on the training graphs; not so for a given length and no scaling."""
+    def requires_fit(self) -> bool:
+        """Whether kernel values depend on scales that are fitted to training graphs."""
         return self.length_scale == "median" or self.scaling != "none"
 
 
@@ -105,8 +105,8 @@ class Linear(DescriptorKernel):
         _check_scaling(self.scaling)
 
     @property
-    def fitted(self) -> bool:
-        """Whether values depend on the training graphs."""
+    def requires_fit(self) -> bool:
+        """Whether kernel values depend on scales that are fitted to training graphs."""
         return self.scaling != "none"
 
 

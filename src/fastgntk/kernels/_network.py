@@ -68,7 +68,7 @@ class Network(Leaf):
 
     @cached_property
     def depth(self) -> int:
-        """The number of the last level, ``blocks``."""
+        """Index of the last level, ``blocks``."""
         return self.blocks
 
     @cached_property
@@ -82,8 +82,8 @@ class Network(Leaf):
             return self.jump
         return (float(self.jump),) * self.blocks + (1.0,)
 
-    def with_depth(self, depth: int) -> Self:
-        """Return the kernel with this number of blocks, and equal weights of all levels."""
+    def with_all_levels(self, depth: int) -> Self:
+        """Return this kernel with the given number of blocks and weight 1 for every level."""
         return replace(self, blocks=depth, jump=True)
 
     @cached_property
@@ -92,7 +92,7 @@ class Network(Leaf):
         return _SLOPES[self.activation]
 
     @cached_property
-    def typed(self) -> bool:
+    def uses_edge_labels(self) -> bool:
         """Whether edge labels matter."""
         return self.edges == "typed"
 
@@ -102,7 +102,7 @@ class Network(Leaf):
         return self.residual > 0.0
 
     @cached_property
-    def given_scale(self) -> bool:
+    def uses_node_scale(self) -> bool:
         """Whether the ``node_scale`` of graphs matters."""
         return self.scale == "given"
 

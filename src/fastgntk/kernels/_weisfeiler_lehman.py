@@ -39,16 +39,16 @@ class WeisfeilerLehman(Leaf):
 
     @property
     def depth(self) -> int:
-        """The number of the last level, ``iterations``."""
+        """Index of the last level, ``iterations``."""
         return self.iterations
 
     @property
-    def typed(self) -> bool:
+    def uses_edge_labels(self) -> bool:
         """Whether edge labels matter."""
         return self.edges == "typed"
 
-    def with_depth(self, depth: int) -> Self:
-        """Return the kernel with this number of iterations."""
+    def with_all_levels(self, depth: int) -> Self:
+        """Return this kernel with the given number of iterations."""
         return replace(self, iterations=depth)
 
 

@@ -13,7 +13,7 @@ from fastgntk._util.checks import check_random_state
 from fastgntk._util.values import Value
 from fastgntk.errors import InputError, user_stacklevel
 from fastgntk.graphs import DescriptorScaling, GraphBatch, NodeFeatures, UnseenLabelWarning, as_graphs
-from fastgntk.kernels import Kernel
+from fastgntk.kernels import Kernel, Leaf
 from fastgntk.pairwise import Compute
 
 __all__ = ["FrozenParameters", "GraphEstimator", "as_training_graphs", "check_features", "check_new_graphs"]
@@ -108,14 +108,14 @@ def check_new_graphs(
     X: Any,
     kernel: Kernel,
     features: dict[str, NodeFeatures],
-    scalings: Mapping[Kernel, DescriptorScaling] = MappingProxyType({}),
+    scalings: Mapping[Leaf, DescriptorScaling] = MappingProxyType({}),
 ) -> GraphBatch:
     """Convert new graphs; raise if they lack what was fitted on the training graphs, warn of unseen labels."""
     batch = X if isinstance(X, GraphBatch) else as_graphs(X)
     check_features(features, batch)
     for scaling in scalings.values():
         scaling.check(batch)
-    _warn_unseen_labels(features, batch, typed=any(leaf.typed for leaf in kernel.leaves()))
+    _warn_unseen_labels(features, batch, typed=any(leaf.uses_edge_labels for leaf in kernel.leaves()))
     return batch
 
 

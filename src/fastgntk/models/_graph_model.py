@@ -156,7 +156,7 @@ class GraphModel(GraphEstimator):
         for attribute in ("names_", "about_"):
             if hasattr(self, attribute):
                 delattr(self, attribute)
-        groups = training.prepared.equal_graphs()
+        groups = training.prepared.first_equal_graph()
         self.n_graphs_ = training.n
         self.n_equal_graphs_ = int(np.sum(groups != np.arange(training.n)))
         if self.n_equal_graphs_:

@@ -20,7 +20,7 @@ from fastgntk import pairwise
 from fastgntk._util.arrays import Array, Ints
 from fastgntk._util.threads import Progress
 from fastgntk.graphs import DescriptorScaling, GraphBatch, NodeFeatures
-from fastgntk.kernels import Kernel, Normalized
+from fastgntk.kernels import Kernel, Leaf, Normalized
 from fastgntk.models._base import as_training_graphs
 from fastgntk.pairwise import (
     Compute,
@@ -66,7 +66,7 @@ class KernelBasis:
         return self.prepared.features
 
     @property
-    def scalings(self) -> dict[Kernel, DescriptorScaling]:
+    def scalings(self) -> dict[Leaf, DescriptorScaling]:
         """Fitted scaling of descriptors by leaf of the kernel."""
         return self.prepared.scalings
 
@@ -77,13 +77,13 @@ class KernelBasis:
         """Yield the rows of new graphs chunk by chunk, with their k(G, G) if ``diagonal``."""
         silent = self.compute.with_progress(None)
         for chunk, report_progress in split_into_chunks(len(batch), len(self), self.compute, progress):
-            new = self.prepared.prepare_others(batch[chunk])
+            new = self.prepared.prepare_rows(batch[chunk])
             rows = self._rows(new, report_progress)
             yield chunk, rows, new.diagonal(silent) / self.kernel_scale if diagonal else np.zeros(0)
 
     def values(self, batch: GraphBatch, progress: Progress | None = None) -> Array:
         """Return the basis functions at all graphs, shape (t, m)."""
-        return self._rows(self.prepared.prepare_others(batch), progress)
+        return self._rows(self.prepared.prepare_rows(batch), progress)
 
     def _rows(self, new: PreparedGraphs, progress: Progress | None) -> Array:
         rows = pairwise.cross_gram(new, self.prepared, compute=self.compute.with_progress(progress))
@@ -188,9 +188,9 @@ class TrainingKernel:
     def basis(self, indices: Ints) -> KernelBasis:
         """Return the basis functions of some training graphs, without the constant."""
         if self.stored is not None:  # the stored diagonal is that of a leaf if the kernel is a leaf, normalised or not
-            kernel = Kernel.from_dict(self.stored.manifest.kernel)
-            if kernel in self.prepared.graphs_by_leaf:
-                self.prepared.set_leaf_diagonal(kernel, self._stored_diagonal)
+            leaf = Kernel.from_dict(self.stored.manifest.kernel)
+            if isinstance(leaf, Leaf) and leaf in self.prepared.graphs_by_leaf:
+                self.prepared.set_leaf_diagonal(leaf, self._stored_diagonal)
         subset = self._subset(indices)
         subset.take_diagonals(self.prepared, indices)  # some were computed after the subset
         return KernelBasis(subset, self.kernel_scale)

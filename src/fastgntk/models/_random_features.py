@@ -20,12 +20,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from fastgntk._util.arrays import Array, Floats
 from fastgntk._util.checks import check_flag, check_integer
-from fastgntk._util.threads import Progress, single_threaded_blas
-from fastgntk._util.threads import run as run_on_threads
+from fastgntk._util.threads import Progress, run_on_threads, single_threaded_blas
 from fastgntk.engines import TangentFeatures, check_graphs
 from fastgntk.errors import InputError
 from fastgntk.graphs import DescriptorScaling, Graph, GraphBatch, NodeFeatures
-from fastgntk.kernels import GNTK, Kernel, Network, Normalized
+from fastgntk.kernels import GNTK, Kernel, Leaf, Network, Normalized
 from fastgntk.models._base import GraphEstimator, as_training_graphs, check_new_graphs
 from fastgntk.models._kernel_values import KERNEL_CONSTANT, Chunk, TrainingKernel, split_into_chunks
 from fastgntk.models._targets import Targets
@@ -108,7 +107,11 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEst
         ready = encoder.transform(batch)
         check_graphs(ready, kernel)
         # One more edge type for all unseen types, and columns for unseen labels.
-        types = int(ready.edge_labels.max(initial=-1)) + 2 if kernel.typed and ready.edge_labels is not None else 1
+        types = (
+            int(ready.edge_labels.max(initial=-1)) + 2
+            if kernel.uses_edge_labels and ready.edge_labels is not None
+            else 1
+        )
         width = n_drawn_columns(encoder)
         self.draws_ = TangentFeatures(kernel, size, width, types, self._seed(), exact_norms=self.exact_norms)
         self.node_features_ = encoder
@@ -213,7 +216,7 @@ class FeatureBasis:
     transformer: RandomFeatures
     kernel_scale: float = 1.0
     keeps_graphs: ClassVar[bool] = False
-    scalings: ClassVar[Mapping[Kernel, DescriptorScaling]] = MappingProxyType({})  # no descriptors
+    scalings: ClassVar[Mapping[Leaf, DescriptorScaling]] = MappingProxyType({})  # no descriptors
 
     @classmethod
     def restore(
@@ -272,7 +275,7 @@ class FeatureBasis:
 
     def probe(self) -> Array:
         """Return the vector of one fixed graph, to check that the seed still gives the same draws."""
-        edge_labels = [0] if self.draws.kernel.typed else None
+        edge_labels = [0] if self.draws.kernel.uses_edge_labels else None
         pair = Graph.from_edges([(0, 1)], 2, edge_labels=edge_labels, node_scale=np.ones(2))
         batch = GraphBatch.from_graphs([pair]).with_features(np.ones((2, self.draws.width)))
         return np.asarray(self.draws(batch, np.float64)[0])

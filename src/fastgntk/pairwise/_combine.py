@@ -23,18 +23,18 @@ __all__ = [
     "normalize",
 ]
 
-Diagonals = dict[Kernel, Array]
+Diagonals = dict[Leaf, Array]
 """For each leaf of a kernel, the diagonal (n,): its value of each graph with itself."""
 
 
-def combine_levels(levels: Array, kernel: Leaf) -> Array:
+def combine_levels(readouts: Array, kernel: Leaf) -> Array:
     """Return the value of a leaf from the readouts of all its levels, shape (L + 1, …)."""
     weights = kernel.level_weights
     if weights[-1] == 1.0 and not any(weights[:-1]):
-        return np.array(levels[-1])
+        return np.array(readouts[-1])
     if all(weight == 1.0 for weight in weights):
-        return np.asarray(levels.sum(axis=0))
-    return np.asarray(np.einsum("l,l...->...", np.array(weights), levels))
+        return np.asarray(readouts.sum(axis=0))
+    return np.asarray(np.einsum("l,l...->...", np.array(weights), readouts))
 
 
 def mirror_upper_triangle(values: Array) -> Array:
@@ -43,7 +43,7 @@ def mirror_upper_triangle(values: Array) -> Array:
 
 
 def combine(
-    kernel: Kernel, leaves: Mapping[Kernel, Array], rows: Diagonals | None = None, cols: Diagonals | None = None
+    kernel: Kernel, leaf_values: Mapping[Leaf, Array], rows: Diagonals | None = None, cols: Diagonals | None = None
 ) -> Array:
     """Return the values (n, m) of a kernel from those of its leaves.
 
@@ -56,15 +56,15 @@ def combine(
             return normalize(values)
         return normalize(values, combine_diagonals(part, rows), combine_diagonals(part, cols))
 
-    return _apply(kernel, leaves.__getitem__, normalize_part)
+    return _apply(kernel, leaf_values.__getitem__, normalize_part)
 
 
-def combine_diagonals(kernel: Kernel, leaves: Diagonals) -> Array:
+def combine_diagonals(kernel: Kernel, leaf_diagonals: Diagonals) -> Array:
     """Return the diagonal (n,) of a kernel from those of its leaves."""
-    return _apply(kernel, leaves.__getitem__, lambda _, values: (values > 0).astype(np.float64))
+    return _apply(kernel, leaf_diagonals.__getitem__, lambda _, values: (values > 0).astype(np.float64))
 
 
-def combine_nodes(kernel: Kernel, contributions: dict[Kernel, Array], row: Diagonals, cols: Diagonals) -> Array:
+def combine_nodes(kernel: Kernel, contributions: dict[Leaf, Array], row: Diagonals, cols: Diagonals) -> Array:
     """Return the contribution of each node of one graph to its row, (N, m), from its contributions to each leaf.
 
     ``row`` and ``cols`` are the diagonals of the graph (1,) and of the column graphs (m,), for a kernel that
@@ -84,25 +84,26 @@ def combine_nodes(kernel: Kernel, contributions: dict[Kernel, Array], row: Diago
 
 def _apply(
     kernel: Kernel,
-    leaf: Callable[[Kernel], Array],
+    leaf_value: Callable[[Leaf], Array],
     normalize_part: Callable[[Kernel, Array], Array],
     multiply: Callable[[Array, Array], Array] = np.multiply,
 ) -> Array:
     """Apply the operations of a kernel to the values of its leaves; ``normalize_part`` takes a part and its values."""
     match kernel:
         case Scaled(factor, inner):
-            values = _apply(inner, leaf, normalize_part, multiply)
+            values = _apply(inner, leaf_value, normalize_part, multiply)
             with np.errstate(over="ignore"):
                 values = factor * values
         case Sum(first, second) | Product(first, second):
             join = multiply if isinstance(kernel, Product) else np.add
-            parts = [_apply(part, leaf, normalize_part, multiply) for part in (first, second)]
+            parts = [_apply(part, leaf_value, normalize_part, multiply) for part in (first, second)]
             with np.errstate(over="ignore", invalid="ignore"):  # the sum over nodes in `multiply` may be inf − inf
                 values = join(*parts)
         case Normalized(inner):
-            return normalize_part(inner, _apply(inner, leaf, normalize_part, multiply))
+            return normalize_part(inner, _apply(inner, leaf_value, normalize_part, multiply))
         case _:
-            return leaf(kernel)
+            assert isinstance(kernel, Leaf)
+            return leaf_value(kernel)
     if values.size and not np.isfinite([values.min(), values.max()]).all():  # no array as large as `isfinite(values)`
         raise InputError(
             f"values of {kernel} leave the range of float64; normalise its parts, or use smaller factors, features or "

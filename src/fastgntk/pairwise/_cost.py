@@ -18,9 +18,9 @@ from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch, as_graphs
 from fastgntk.kernels import GNTK, Kernel, Network
 from fastgntk.pairwise._compute import Compute, check_compute, check_fits_memory, check_kernel
-from fastgntk.pairwise._leaf_graphs import LeafGraphs
 from fastgntk.pairwise._plan import largest_extent, plan_gram
 from fastgntk.pairwise._prepared import prepare_batch
+from fastgntk.pairwise._prepared_leaf import PreparedLeaf
 from fastgntk.pairwise.store import StoreBuilder
 
 __all__ = ["ClusterCost", "CostEstimate", "LeafCost", "estimate_cost", "makespan"]
@@ -35,7 +35,7 @@ class LeafCost:
     kernel, engine, reason : str
         The kernel, its engine, and the reason for this choice.
     groups, tiles : int
-        Numbers of groups of graphs and of tiles; a tile is a pair of groups.
+        Numbers of groups of graphs and of tiles; a tile holds the values of a pair of groups.
     widest : int
         The largest number of distinct nodes in a group.
     pairs : list of int
@@ -166,7 +166,7 @@ def estimate_cost(
     batch = as_graphs(graphs)
     result_bytes = 8 * len(batch) ** 2
     check_fits_memory(result_bytes, compute.memory_budget)
-    prepared = prepare_batch(batch, kernel, compute, once=True)
+    prepared = prepare_batch(batch, kernel, compute, reused=False)
     costs = [_leaf_cost(graphs, compute, result_bytes) for graphs in prepared.graphs_by_leaf.values()]
     return CostEstimate(
         graphs=len(batch),
@@ -180,26 +180,26 @@ def estimate_cost(
     )
 
 
-def _leaf_cost(graphs: LeafGraphs, compute: Compute, result_bytes: int) -> tuple[LeafCost, int, int]:
+def _leaf_cost(graphs: PreparedLeaf, compute: Compute, result_bytes: int) -> tuple[LeafCost, int, int]:
     """Return the cost of a leaf, the number of threads, and the peak memory in bytes."""
-    engine, kernel, n = graphs.engine, graphs.kernel, graphs.batch.n_nodes
+    engine, leaf, n = graphs.engine, graphs.leaf, graphs.batch.n_nodes
     plan = plan_gram(graphs.groups)
     threads = graphs.affordable_threads(plan, compute, result_bytes)
     largest = largest_extent(graphs.groups) if graphs.groups else Extent(0)
-    pairs = plan.pairs().tolist() if isinstance(kernel, Network) else []
-    if len(pairs) < kernel.depth:  # an engine that merges nothing has the same pairs at every level
-        pairs = pairs * kernel.depth
-    seconds = estimate_seconds(engine.name, graphs.batch, kernel, sum(pairs))
+    pairs = plan.node_pairs().tolist() if isinstance(leaf, Network) else []
+    if len(pairs) < leaf.depth:  # an engine that merges nothing has the same pairs at every level
+        pairs = pairs * leaf.depth
+    seconds = estimate_seconds(engine.name, graphs.batch, leaf, sum(pairs))
     cost = LeafCost(
-        kernel=repr(kernel),
+        kernel=repr(leaf),
         engine=engine.name,
         reason=graphs.choice.reason,
         groups=len(graphs.groups),
-        tiles=len(plan.tiles),
-        widest=largest.nodes,
+        tiles=len(plan.group_pairs),
+        widest=largest.n_nodes,
         pairs=pairs,
         compression=[count / max(n * (n + 1) // 2, 1) for count in pairs],
-        seconds=seconds / min(threads, max(len(plan.tiles), 1)),
+        seconds=seconds / min(threads, max(len(plan.group_pairs), 1)),
     )
     peak_bytes = result_bytes + engine.kept_bytes(graphs.state) + threads * engine.tile_bytes(largest, largest)
     return cost, threads, peak_bytes

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from fastgntk.engines import inseparable_graphs
+from fastgntk.engines import indistinguishable_graphs
 from fastgntk.errors import InputError
 from fastgntk.graphs import Description, EqualGraphs, FeatureKind, GraphBatch, NodeFeatures, Spread, as_graphs
 
@@ -66,8 +66,8 @@ def describe(graphs: Any, y: ArrayLike | None = None, *, features: FeatureKind =
         node_scale=batch.node_scale is not None,
         edge_labels=0 if batch.edge_labels is None else len(np.unique(batch.edge_labels)),
         features=step.kind_,
-        equal=_equal(ready, targets, typed=False),
-        equal_typed=None if batch.edge_labels is None else _equal(ready, targets, typed=True),
+        equal=_equal(ready, targets, uses_edge_labels=False),
+        equal_typed=None if batch.edge_labels is None else _equal(ready, targets, uses_edge_labels=True),
     )
 
 
@@ -107,16 +107,18 @@ def _targets(y: ArrayLike, count: int) -> NDArray[Any]:
     return targets
 
 
-def _equal(ready: GraphBatch, targets: NDArray[Any] | None, *, typed: bool) -> EqualGraphs | None:
-    result = inseparable_graphs(ready, typed=typed, given_scale=ready.node_scale is not None)
+def _equal(ready: GraphBatch, targets: NDArray[Any] | None, *, uses_edge_labels: bool) -> EqualGraphs | None:
+    result = indistinguishable_graphs(
+        ready, uses_edge_labels=uses_edge_labels, uses_node_scale=ready.node_scale is not None
+    )
     if result is None:
         return None
     first_equal, rounds = result
     classes, class_of_graph, sizes = np.unique(first_equal, return_inverse=True, return_counts=True)
     shared = sizes > 1
-    duplicates, repeated, graphs = len(first_equal) - len(classes), int(shared.sum()), int(sizes[shared].sum())
+    duplicates, repeated, n_graphs = len(first_equal) - len(classes), int(shared.sum()), int(sizes[shared].sum())
     if targets is None or not len(first_equal):
-        return EqualGraphs(duplicates, repeated, graphs, rounds)
+        return EqualGraphs(duplicates, repeated, n_graphs, rounds)
     # Each distinct target of each class of equal graphs, and the number of graphs of the class with this target.
     _, value = np.unique(targets, axis=0, return_inverse=True)
     base = int(value.max(initial=0)) + 1
@@ -127,10 +129,10 @@ def _equal(ready: GraphBatch, targets: NDArray[Any] | None, *, typed: bool) -> E
         majority = np.zeros(len(classes), dtype=np.int64)
         np.maximum.at(majority, owner, votes)
         best = float(majority.sum() / len(first_equal))
-        return EqualGraphs(duplicates, repeated, graphs, rounds, contradictory, best_accuracy=best)
+        return EqualGraphs(duplicates, repeated, n_graphs, rounds, contradictory, best_accuracy=best)
     columns = targets.astype(np.float64).reshape(len(first_equal), -1)
     means = np.zeros((len(classes), columns.shape[1]))
     np.add.at(means, class_of_graph, columns)
     squares = (columns - (means / sizes[:, None])[class_of_graph]) ** 2
     errors = tuple(float(error) for error in np.sqrt(squares.mean(axis=0)))
-    return EqualGraphs(duplicates, repeated, graphs, rounds, contradictory, least_error=errors)
+    return EqualGraphs(duplicates, repeated, n_graphs, rounds, contradictory, least_error=errors)

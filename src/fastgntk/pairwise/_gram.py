@@ -9,13 +9,13 @@ import numpy as np
 
 from fastgntk._util.arrays import Array, Ints
 from fastgntk.errors import InputError
-from fastgntk.graphs import as_graphs
+from fastgntk.graphs import GraphBatch, as_graphs
 from fastgntk.kernels import Kernel, Leaf
 from fastgntk.pairwise._combine import combine, combine_levels
 from fastgntk.pairwise._compute import Compute, check_fits_memory
-from fastgntk.pairwise._leaf_graphs import LeafGraphs
+from fastgntk.pairwise._group_pairs import leaf_cross, leaf_gram, leaf_readouts
 from fastgntk.pairwise._prepared import PreparedGraphs, check_call, prepare_batch, prepare_pair, resolve
-from fastgntk.pairwise._tiles import leaf_cross, leaf_gram, leaf_levels
+from fastgntk.pairwise._prepared_leaf import PreparedLeaf
 from fastgntk.pairwise.store import StoredGram, as_path, build_gram, check_shard
 
 __all__ = ["GramPath", "cross_gram", "diagonal", "gram", "gram_columns", "gram_path"]
@@ -80,23 +80,25 @@ def gram(
     ((2, 2), True)
     """
     if shard is not None and client is not None:
-        raise InputError("shard is for processes without a scheduler, client for one; give one of them.")
+        raise InputError("shard and client are mutually exclusive.")
     if store is not None:
-        path, checked = as_path(store, "store"), check_shard(shard)
+        path, shard_range = as_path(store, "store"), check_shard(shard)
         if isinstance(graphs, PreparedGraphs):
             raise InputError("a store prepares its graphs itself; give the graphs, not prepared ones.")
-        return build_gram(*resolve(graphs, kernel, compute), path, checked, client)
+        batch, kernel, compute = resolve(graphs, kernel, compute)
+        assert isinstance(batch, GraphBatch)
+        return build_gram(batch, kernel, compute, path, shard_range, client)
     if shard is not None or client is not None:
-        raise InputError(f"{'client' if shard is None else 'shard'} is for a store; give store=path too.")
+        raise InputError(f"{'client' if shard is None else 'shard'} requires store=path.")
     graphs, kernel, compute = resolve(graphs, kernel, compute)
     result_bytes = _check_result_fits(kernel, len(graphs), len(graphs), compute)
-    prepared = graphs if isinstance(graphs, PreparedGraphs) else prepare_batch(graphs, kernel, compute, once=True)
+    prepared = graphs if isinstance(graphs, PreparedGraphs) else prepare_batch(graphs, kernel, compute, reused=False)
 
-    leaves = {}
-    for leaf, leaf_graphs, part in _leaves(prepared, compute):
-        leaves[leaf] = leaf_gram(leaf_graphs, part, result_bytes)
-        prepared.set_leaf_diagonal(leaf, np.diagonal(leaves[leaf]).copy())
-    return combine(kernel, leaves)
+    leaf_values = {}
+    for leaf, prepared_leaf, part in _leaves(prepared, compute):
+        leaf_values[leaf] = leaf_gram(prepared_leaf, part, result_bytes)
+        prepared.set_leaf_diagonal(leaf, np.diagonal(leaf_values[leaf]).copy())
+    return combine(kernel, leaf_values)
 
 
 def cross_gram(rows: Any, cols: Any, kernel: Kernel | None = None, *, compute: Compute | None = None) -> Array:
@@ -104,29 +106,27 @@ def cross_gram(rows: Any, cols: Any, kernel: Kernel | None = None, *, compute: C
 
     Features are fitted on ``cols``; a node label that occurs only in ``rows`` is a label like any other, different from
     all labels of ``cols``. So the result is a block of ``gram`` over all graphs. ``cols`` may be prepared graphs; then
-    leave out the kernel. ``rows`` may then be ``cols.prepare_others(graphs)``.
+    leave out the kernel. ``rows`` may then be ``cols.prepare_rows(graphs)``.
 
     Returns
     -------
     array of shape (n, m), float64
     """
-    cols, kernel, compute = resolve(cols, kernel, compute)
-    if not (isinstance(cols, PreparedGraphs) and isinstance(rows, PreparedGraphs)):
+    col_graphs, kernel, compute = resolve(cols, kernel, compute)
+    if not (isinstance(col_graphs, PreparedGraphs) and isinstance(rows, PreparedGraphs)):
         rows = as_graphs(rows)
-    result_bytes = _check_result_fits(kernel, len(rows), len(cols), compute)
-    row_graphs: PreparedGraphs
-    col_graphs: PreparedGraphs
-    if isinstance(cols, PreparedGraphs):
-        row_graphs, col_graphs = rows if isinstance(rows, PreparedGraphs) else cols.prepare_others(rows), cols
+    result_bytes = _check_result_fits(kernel, len(rows), len(col_graphs), compute)
+    if isinstance(col_graphs, PreparedGraphs):
+        row_graphs = rows if isinstance(rows, PreparedGraphs) else col_graphs.prepare_rows(rows)
     else:
-        row_graphs, col_graphs = prepare_pair(rows, cols, kernel, compute)
+        row_graphs, col_graphs = prepare_pair(rows, col_graphs, kernel, compute)
     row_diagonals, col_diagonals = row_graphs.needed_diagonals(compute), col_graphs.needed_diagonals(compute)
 
-    leaves = {
-        leaf: leaf_cross(row_graphs.graphs_by_leaf[leaf], leaf_graphs, part, result_bytes)
-        for leaf, leaf_graphs, part in _leaves(col_graphs, compute)
+    leaf_values = {
+        leaf: leaf_cross(row_graphs.graphs_by_leaf[leaf], prepared_leaf, part, result_bytes)
+        for leaf, prepared_leaf, part in _leaves(col_graphs, compute)
     }
-    return combine(kernel, leaves, row_diagonals, col_diagonals)
+    return combine(kernel, leaf_values, row_diagonals, col_diagonals)
 
 
 def gram_columns(
@@ -139,15 +139,15 @@ def gram_columns(
     compute = check_call(prepared, None, compute)
     result_bytes = _check_result_fits(prepared.kernel, len(prepared), len(indices), compute)
     if cols is None or cols is prepared:  # rounding differs between a cross matrix and a symmetric one
-        cols = prepared.prepare_others(prepared.batch[indices])
+        cols = prepared.prepare_rows(prepared.batch[indices])
     diagonals = prepared.needed_diagonals(compute)
     col_diagonals = {leaf: values[indices] for leaf, values in diagonals.items()}
 
-    leaves = {
-        leaf: np.ascontiguousarray(leaf_cross(cols.graphs_by_leaf[leaf], leaf_graphs, part, result_bytes).T)
-        for leaf, leaf_graphs, part in _leaves(prepared, compute)
+    leaf_values = {
+        leaf: np.ascontiguousarray(leaf_cross(cols.graphs_by_leaf[leaf], prepared_leaf, part, result_bytes).T)
+        for leaf, prepared_leaf, part in _leaves(prepared, compute)
     }
-    return combine(prepared.kernel, leaves, diagonals, col_diagonals)
+    return combine(prepared.kernel, leaf_values, diagonals, col_diagonals)
 
 
 def diagonal(graphs: Any, kernel: Kernel | None = None, *, compute: Compute | None = None) -> Array:
@@ -164,7 +164,7 @@ def diagonal(graphs: Any, kernel: Kernel | None = None, *, compute: Compute | No
         return np.array(graphs.diagonal(compute))
     check_fits_memory(8 * len(graphs), compute.memory_budget)
     pairs = float(np.sum(graphs.sizes.astype(np.float64) ** 2))
-    return prepare_batch(graphs, kernel, compute, once=True, pairs=pairs).diagonal(compute)
+    return prepare_batch(graphs, kernel, compute, reused=False, pairs=pairs).diagonal(compute)
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,7 +194,7 @@ class GramPath:
 
     def at_kernel(self, kernel: Leaf) -> Array:
         """Return the Gram matrix of a kernel that differs from ``self.kernel`` in depth and weights of levels only."""
-        if kernel.with_depth(self.kernel.depth) != self.kernel.with_depth(self.kernel.depth):
+        if kernel.with_all_levels(self.kernel.depth) != self.kernel.with_all_levels(self.kernel.depth):
             raise InputError(f"the path is that of {self.kernel}, which has other options than {kernel}.")
         if kernel.depth > self.kernel.depth:
             raise InputError(
@@ -217,27 +217,27 @@ def gram_path(graphs: Any, kernel: Leaf | None = None, *, compute: Compute | Non
     >>> path.at(blocks=2, jump=False).shape
     (5, 5)
     """
-    graphs, checked, compute = resolve(graphs, kernel, compute)
-    if not isinstance(checked, Leaf):
+    graphs, leaf, compute = resolve(graphs, kernel, compute)
+    if not isinstance(leaf, Leaf):
         raise InputError(
-            f"gram_path needs a single kernel such as GNTK(3), but the kernel is {checked}; compute its parts one by "
+            f"gram_path needs a single kernel such as GNTK(3), but the kernel is {leaf}; compute its parts one by "
             "one and combine them."
         )
-    check_fits_memory(8 * (checked.depth + 1) * len(graphs) ** 2, compute.memory_budget)
-    prepared = graphs if isinstance(graphs, PreparedGraphs) else prepare_batch(graphs, checked, compute, once=True)
-    leaf_graphs = prepared.graphs_by_leaf[checked]
-    return GramPath(checked, leaf_levels(leaf_graphs, compute), leaf_graphs.engine.name)
+    check_fits_memory(8 * (leaf.depth + 1) * len(graphs) ** 2, compute.memory_budget)
+    prepared = graphs if isinstance(graphs, PreparedGraphs) else prepare_batch(graphs, leaf, compute, reused=False)
+    prepared_leaf = prepared.graphs_by_leaf[leaf]
+    return GramPath(leaf, leaf_readouts(prepared_leaf, compute), prepared_leaf.engine.name)
 
 
 def _check_result_fits(kernel: Kernel, n: int, m: int, compute: Compute) -> int:
     """Return the size of the result and of the matrices of leaves alongside it; raise if it does not fit."""
-    leaves = len(kernel.leaves())
-    result_bytes = 8 * n * m * (1 if leaves == 1 else leaves + 1)
+    n_leaves = len(kernel.leaves())
+    result_bytes = 8 * n * m * (1 if n_leaves == 1 else n_leaves + 1)
     check_fits_memory(result_bytes, compute.memory_budget)
     return result_bytes
 
 
-def _leaves(prepared: PreparedGraphs, compute: Compute) -> Iterator[tuple[Kernel, LeafGraphs, Compute]]:
+def _leaves(prepared: PreparedGraphs, compute: Compute) -> Iterator[tuple[Leaf, PreparedLeaf, Compute]]:
     """Yield each leaf with its graphs, and ``compute`` with an equal part of the progress."""
-    for i, (leaf, leaf_graphs) in enumerate(prepared.graphs_by_leaf.items()):
-        yield leaf, leaf_graphs, compute.for_part(i, len(prepared.graphs_by_leaf))
+    for i, (leaf, prepared_leaf) in enumerate(prepared.graphs_by_leaf.items()):
+        yield leaf, prepared_leaf, compute.for_part(i, len(prepared.graphs_by_leaf))

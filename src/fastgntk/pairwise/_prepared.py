@@ -15,11 +15,11 @@ import numpy as np
 from fastgntk._util.arrays import Array, Ints
 from fastgntk.engines import (
     EXACT_ENGINES,
-    Choice,
+    EngineChoice,
     check_graphs,
     choose_engine,
-    first_equal_in_all,
     fit_scaling,
+    merge_first_equal,
     scale_descriptors,
     sketch_rows,
 )
@@ -28,13 +28,14 @@ from fastgntk.graphs import DescriptorScaling, FeatureKind, GraphBatch, NodeFeat
 from fastgntk.kernels import GNTK, DescriptorKernel, Kernel, Leaf, Network
 from fastgntk.pairwise._combine import combine_diagonals, needs_diagonals
 from fastgntk.pairwise._compute import Compute, check_compute, check_fits_memory, check_kernel
-from fastgntk.pairwise._leaf_graphs import LeafGraphs
+from fastgntk.pairwise._group_pairs import leaf_diagonal
 from fastgntk.pairwise._plan import plan_gram
-from fastgntk.pairwise._tiles import leaf_diagonal
+from fastgntk.pairwise._prepared_leaf import PreparedLeaf
 
 __all__ = [
     "NotSketchedWarning",
     "PreparedGraphs",
+    "as_single_graph",
     "check_call",
     "choose_engine_for_reuse",
     "fit_scalings",
@@ -61,7 +62,7 @@ class PreparedGraphs:
         The graphs as given, before node features are encoded.
     features : dict of str to NodeFeatures
         The fitted node features, for each kind of features in the kernel.
-    scalings : dict of Kernel to DescriptorScaling
+    scalings : dict of Leaf to DescriptorScaling
         The fitted scaling of descriptors, for each leaf of the kernel that uses them.
     engines : list of str
         The engine of each leaf of the kernel.
@@ -71,9 +72,9 @@ class PreparedGraphs:
     compute: Compute
     batch: GraphBatch
     features: dict[str, NodeFeatures]
-    scalings: dict[Kernel, DescriptorScaling]
-    graphs_by_leaf: dict[Kernel, LeafGraphs] = field(default_factory=dict)
-    _diagonals: dict[Kernel, Array] = field(default_factory=dict, init=False)
+    scalings: dict[Leaf, DescriptorScaling]
+    graphs_by_leaf: dict[Leaf, PreparedLeaf] = field(default_factory=dict)
+    _diagonals: dict[Leaf, Array] = field(default_factory=dict, init=False)
 
     @property
     def engines(self) -> list[str]:
@@ -97,20 +98,20 @@ class PreparedGraphs:
         again = prepare_batch(**state, engines=engines)
         self.__dict__.update(again.__dict__, _diagonals=diagonals)
 
-    def prepare_others(self, graphs: Any) -> PreparedGraphs:
+    def prepare_rows(self, graphs: Any) -> PreparedGraphs:
         """Prepare other graphs the same way, as rows of a cross matrix with these; new labels get new columns."""
         batch = as_graphs(graphs) if not isinstance(graphs, GraphBatch) else graphs
-        return self._prepare_rows(batch, {kind: step.extend(batch) for kind, step in self.features.items()})
+        return self._prepare_with_features(batch, {kind: step.extend(batch) for kind, step in self.features.items()})
 
     def subset(self, indices: Ints) -> PreparedGraphs:
         """Return some of the graphs, prepared on their own, to be rows of a matrix with these or columns for others."""
         if np.array_equal(indices, np.arange(len(self))):
             return self
-        out = self._prepare_rows(self.batch[indices], self.features)
+        out = self._prepare_with_features(self.batch[indices], self.features)
         out.take_diagonals(self, indices)
         return out
 
-    def _prepare_rows(self, batch: GraphBatch, features: dict[str, NodeFeatures]) -> PreparedGraphs:
+    def _prepare_with_features(self, batch: GraphBatch, features: dict[str, NodeFeatures]) -> PreparedGraphs:
         encoded = _EncodedGraphs.encode([batch], self.kernel.leaves(), features, self.scalings)
         choices = {leaf: self.graphs_by_leaf[leaf].choice for leaf in encoded.by_leaf}
         (out,) = encoded.prepare(self.kernel, self.compute, choices, self.graphs_by_leaf)
@@ -121,27 +122,27 @@ class PreparedGraphs:
         if whole is not self:
             self._diagonals |= {leaf: values[indices] for leaf, values in whole._diagonals.items()}
 
-    def leaf_diagonals(self, compute: Compute | None = None) -> dict[Kernel, Array]:
+    def leaf_diagonals(self, compute: Compute | None = None) -> dict[Leaf, Array]:
         """Return k(G, G) of every graph for each leaf of the kernel, computed once."""
         compute = self.compute if compute is None else compute
-        missing = [kernel for kernel in self.graphs_by_leaf if kernel not in self._diagonals]
+        missing = [leaf for leaf in self.graphs_by_leaf if leaf not in self._diagonals]
         if missing:
             check_fits_memory(8 * len(self) * len(missing), compute.memory_budget)
-        for i, kernel in enumerate(missing):
-            self._diagonals[kernel] = leaf_diagonal(self.graphs_by_leaf[kernel], compute.for_part(i, len(missing)))
+        for i, leaf in enumerate(missing):
+            self._diagonals[leaf] = leaf_diagonal(self.graphs_by_leaf[leaf], compute.for_part(i, len(missing)))
         return self._diagonals
 
-    def needed_diagonals(self, compute: Compute) -> dict[Kernel, Array]:
+    def needed_diagonals(self, compute: Compute) -> dict[Leaf, Array]:
         """Return the diagonals of the leaves if any part of the kernel is normalised, and none otherwise."""
         return self.leaf_diagonals(compute.with_progress(None)) if needs_diagonals(self.kernel) else {}
 
-    def set_leaf_diagonal(self, kernel: Kernel, values: Array) -> None:
+    def set_leaf_diagonal(self, leaf: Leaf, values: Array) -> None:
         """Keep the diagonal of a leaf that was computed with its Gram matrix."""
-        self._diagonals[kernel] = values
+        self._diagonals[leaf] = values
 
-    def equal_graphs(self) -> Ints:
+    def first_equal_graph(self) -> Ints:
         """Return for each graph the index of the first one that no leaf of the kernel can distinguish from it."""
-        return first_equal_in_all([graphs.equal_graphs() for graphs in self.graphs_by_leaf.values()])
+        return merge_first_equal([graphs.first_equal_graph() for graphs in self.graphs_by_leaf.values()])
 
     def diagonal(self, compute: Compute | None = None) -> Array:
         """Return the kernel of each graph with itself (n,)."""
@@ -164,12 +165,14 @@ def prepare(graphs: Any, kernel: Kernel | None = None, *, compute: Compute | Non
     """
     kernel = GNTK() if kernel is None else check_kernel(kernel)
     prepared = prepare_batch(as_graphs(graphs), kernel, check_compute(compute))
-    for leaf_graphs in prepared.graphs_by_leaf.values():
-        leaf_graphs.build(leaf_graphs.affordable_threads(plan_gram(leaf_graphs.groups), prepared.compute, 0))
+    for prepared_leaf in prepared.graphs_by_leaf.values():
+        prepared_leaf.build(prepared_leaf.affordable_threads(plan_gram(prepared_leaf.groups), prepared.compute, 0))
     return prepared
 
 
-def resolve(graphs: Any, kernel: Kernel | None, compute: Compute | None) -> tuple[Any, Kernel, Compute]:
+def resolve(
+    graphs: Any, kernel: Kernel | None, compute: Compute | None
+) -> tuple[GraphBatch | PreparedGraphs, Kernel, Compute]:
     """Return converted or prepared graphs, and the kernel and options of a call; None means those of prepared graphs.
 
     For graphs that are not prepared, None means the default.
@@ -178,6 +181,14 @@ def resolve(graphs: Any, kernel: Kernel | None, compute: Compute | None) -> tupl
         return graphs, graphs.kernel, check_call(graphs, kernel, compute)
     kernel, compute = GNTK() if kernel is None else check_kernel(kernel), check_compute(compute)
     return as_graphs(graphs), kernel, compute
+
+
+def as_single_graph(graph: Any) -> GraphBatch:
+    """Convert one graph, or a batch or list of one, to a batch of one."""
+    batch = as_graphs(graph if isinstance(graph, GraphBatch | list) else [graph])
+    if len(batch) != 1:
+        raise InputError(f"graph must be one graph, but {len(batch)} graphs were given.")
+    return batch
 
 
 def check_call(prepared: PreparedGraphs, kernel: Kernel | None, compute: Compute | None) -> Compute:
@@ -195,7 +206,7 @@ def check_call(prepared: PreparedGraphs, kernel: Kernel | None, compute: Compute
     return compute
 
 
-def fit_scalings(kernel: Kernel, batch: GraphBatch) -> dict[Kernel, DescriptorScaling]:
+def fit_scalings(kernel: Kernel, batch: GraphBatch) -> dict[Leaf, DescriptorScaling]:
     """Fit the scaling of descriptors to graphs, for each leaf of a kernel that uses them."""
     return {leaf: fit_scaling(leaf, batch) for leaf in kernel.leaves() if isinstance(leaf, DescriptorKernel)}
 
@@ -205,27 +216,27 @@ def prepare_batch(
     kernel: Kernel,
     compute: Compute,
     features: dict[str, NodeFeatures] | None = None,
-    scalings: Mapping[Kernel, DescriptorScaling] | None = None,
+    scalings: Mapping[Leaf, DescriptorScaling] | None = None,
     *,
     engines: Sequence[str] | None = None,
-    once: bool = False,
+    reused: bool = True,
     pairs: float | None = None,
 ) -> PreparedGraphs:
     """Prepare converted graphs; features and scalings of descriptors are fitted on them unless they are given.
 
-    ``engines`` fixes the engine of each leaf. With ``once`` engines are chosen for one Gram matrix, or for a number
-    ``pairs`` of node pairs; otherwise for many computations, including some with other graphs.
+    ``engines`` fixes the engine of each leaf. With ``reused`` engines are chosen for many computations, including some
+    with other graphs; otherwise for one Gram matrix, or for a number ``pairs`` of node pairs.
     """
     leaves = kernel.leaves()
     encoded = _EncodedGraphs.encode([batch], leaves, features or {}, scalings or {})
     names = {} if engines is None else dict(zip(leaves, engines, strict=True))
 
-    def choose(leaf: Leaf, batch: GraphBatch) -> Choice:
+    def choose(leaf: Leaf, batch: GraphBatch) -> EngineChoice:
         engine = names.get(leaf, compute.engine)
         if isinstance(leaf, Network) and leaf in names and engine in EXACT_ENGINES:
             # If all graphs are smaller than their sketch, a stored matrix has an exact engine, and keeps it.
             leaf = replace(leaf, sketch=None)
-        return choose_engine(engine, batch, None, leaf, pairs, reused=not once)
+        return choose_engine(engine, batch, None, leaf, pairs, reused=reused)
 
     choices = {leaf: choose(leaf, *batches) for leaf, batches in encoded.by_leaf.items()}
     (out,) = encoded.prepare(kernel, compute, choices)
@@ -249,7 +260,7 @@ class _EncodedGraphs:
     batches: list[GraphBatch]
     """The graphs as given."""
     features: dict[str, NodeFeatures]
-    scalings: dict[Kernel, DescriptorScaling]
+    scalings: dict[Leaf, DescriptorScaling]
     by_leaf: dict[Leaf, list[GraphBatch]]
     """The graphs of each set as the engine of a leaf takes them."""
 
@@ -259,7 +270,7 @@ class _EncodedGraphs:
         batches: list[GraphBatch],
         leaves: list[Leaf],
         known_features: Mapping[str, NodeFeatures],
-        known_scalings: Mapping[Kernel, DescriptorScaling],
+        known_scalings: Mapping[Leaf, DescriptorScaling],
     ) -> Self:
         """Encode all sets for some leaves; raise if a leaf does not apply to the graphs.
 
@@ -277,7 +288,7 @@ class _EncodedGraphs:
                 kind: [replace(b, sketch_keys=graph_keys) for b, graph_keys in zip(encoded[kind], keys, strict=True)]
                 for kind in encoded
             }
-        scalings: dict[Kernel, DescriptorScaling] = {}
+        scalings: dict[Leaf, DescriptorScaling] = {}
         by_leaf: dict[Leaf, list[GraphBatch]] = {}
         for leaf in leaves:
             by_leaf[leaf] = batches if leaf.features is None else encoded[leaf.features]
@@ -292,15 +303,15 @@ class _EncodedGraphs:
         self,
         kernel: Kernel,
         compute: Compute,
-        choices: Mapping[Leaf, Choice],
-        cols: Mapping[Kernel, LeafGraphs] | None = None,
+        choices: Mapping[Leaf, EngineChoice],
+        cols: Mapping[Leaf, PreparedLeaf] | None = None,
     ) -> list[PreparedGraphs]:
         """Prepare all sets with the chosen engine of each leaf; with ``cols``, the last set is rows for those."""
         prepared = [PreparedGraphs(kernel, compute, batch, self.features, self.scalings) for batch in self.batches]
         for leaf, batches in self.by_leaf.items():
             col_graphs = None if cols is None else cols[leaf]
             for graphs, batch in zip(reversed(prepared), reversed(batches), strict=True):
-                col_graphs = graphs.graphs_by_leaf[leaf] = LeafGraphs.prepare(leaf, batch, choices[leaf], col_graphs)
+                col_graphs = graphs.graphs_by_leaf[leaf] = PreparedLeaf.prepare(leaf, batch, choices[leaf], col_graphs)
         return prepared
 
 

@@ -82,7 +82,11 @@ def pack_basis(basis: Basis) -> tuple[dict[str, Any], Arrays]:
     elif isinstance(basis, FeatureBasis):
         document["draws"] = {name: int(getattr(basis.draws, name)) for name in _DRAWS}
         arrays["probe"] = basis.probe()
-        arrays |= _pack_edge_types(basis.transformer.node_features_.edge_types_) if basis.draws.kernel.typed else {}
+        arrays |= (
+            _pack_edge_types(basis.transformer.node_features_.edge_types_)
+            if basis.draws.kernel.uses_edge_labels
+            else {}
+        )
     return document, arrays
 
 
@@ -162,8 +166,8 @@ def _drop_unused(batch: GraphBatch, features: dict[str, NodeFeatures], kernel: K
         batch,
         features=batch.features if kinds & {"attributes", "all"} else None,
         labels=batch.labels if kinds & {"labels", "all"} else None,
-        edge_labels=batch.edge_labels if any(leaf.typed for leaf in kernel.leaves()) else None,
-        node_scale=batch.node_scale if any(leaf.given_scale for leaf in kernel.leaves()) else None,
+        edge_labels=batch.edge_labels if any(leaf.uses_edge_labels for leaf in kernel.leaves()) else None,
+        node_scale=batch.node_scale if any(leaf.uses_node_scale for leaf in kernel.leaves()) else None,
         sketch_keys=content_keys(batch) if sketches else None,
         sketch_sizes=batch.sketch_sizes if any(sketch.size == "given" for sketch in sketches) else None,
         descriptors={name: batch.descriptors[name] for name in _used_descriptors(kernel)},

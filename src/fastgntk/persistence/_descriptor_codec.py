@@ -7,7 +7,7 @@ import numpy as np
 
 from fastgntk.errors import InputError
 from fastgntk.graphs import DescriptorScaling, GraphBatch, check_block
-from fastgntk.kernels import DescriptorKernel, Kernel
+from fastgntk.kernels import DescriptorKernel, Leaf
 from fastgntk.persistence._matrix_codec import pack_matrix, unpack_matrix
 from fastgntk.persistence._schema import Arrays, ArraySpec, check_array, check_arrays
 
@@ -44,7 +44,7 @@ def unpack_descriptors(arrays: Arrays, graphs: int) -> dict[str, Any]:
     return blocks
 
 
-def pack_scalings(scalings: Mapping[Kernel, DescriptorScaling]) -> Arrays:
+def pack_scalings(scalings: Mapping[Leaf, DescriptorScaling]) -> Arrays:
     """Return the shift and the factor of each column, for each leaf on descriptors in turn."""
     arrays: Arrays = {}
     for i, scaling in enumerate(scalings.values()):
@@ -52,9 +52,9 @@ def pack_scalings(scalings: Mapping[Kernel, DescriptorScaling]) -> Arrays:
     return arrays
 
 
-def unpack_scalings(leaves: Iterable[Kernel], arrays: Arrays, batch: GraphBatch) -> dict[Kernel, DescriptorScaling]:
+def unpack_scalings(leaves: Iterable[Leaf], arrays: Arrays, batch: GraphBatch) -> dict[Leaf, DescriptorScaling]:
     """Return the scales packed by :func:`pack_scalings`, for blocks that the graphs have."""
-    scalings: dict[Kernel, DescriptorScaling] = {}
+    scalings: dict[Leaf, DescriptorScaling] = {}
     for i, leaf in enumerate(leaf for leaf in leaves if isinstance(leaf, DescriptorKernel)):
         if leaf.on not in batch.descriptors:
             raise InputError(f"its graphs lack the descriptors {leaf.on!r}.")

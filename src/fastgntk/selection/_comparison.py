@@ -13,9 +13,8 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.optimize import minimize
 
 from fastgntk._util.arrays import Array, Ints
-from fastgntk._util.threads import Progress, single_threaded_blas
-from fastgntk._util.threads import run as run_on_threads
-from fastgntk.engines import equal_descriptors, equal_graphs, first_equal_in_all
+from fastgntk._util.threads import Progress, run_on_threads, single_threaded_blas
+from fastgntk.engines import equal_descriptors, first_equal_graph, merge_first_equal
 from fastgntk.errors import InputError
 from fastgntk.graphs import FeatureKind, GraphBatch, NodeFeatures
 from fastgntk.kernels import GNTK, DescriptorKernel, Kernel, Leaf, Network, Normalized, RefinementOptions, Sum
@@ -140,7 +139,7 @@ class Comparison:
             )
         depths: dict[Kernel, int] = {}  # the largest depth of each combination of other options
         for kernel in tangent:
-            options = kernel.map_leaves(lambda leaf: leaf.with_depth(1))
+            options = kernel.map_leaves(lambda leaf: leaf.with_all_levels(1))
             depths[options] = max(depths.get(options, 1), kernel.leaves()[0].depth)
         groups = self._group_equal_graphs(ranked)
         sample = self._sample(groups, subset(len(self.batch), self.Y, self.screen, self.random_state))
@@ -151,7 +150,7 @@ class Comparison:
         return min(mixed, key=lambda scored: scored.score)
 
     def _mix_levels(self, options: Kernel, depth: int, sample: _Sample) -> ScoredKernel:
-        deepest, normalized = options.leaves()[0].with_depth(depth), isinstance(options, Normalized)
+        deepest, normalized = options.leaves()[0].with_all_levels(depth), isinstance(options, Normalized)
         assert isinstance(deepest, GNTK)
         path = gram_path(sample.distinct, deepest, compute=self.compute.with_progress(None))
         with single_threaded_blas():  # matrices this small do not profit from threads, and suffer on a busy machine
@@ -208,17 +207,17 @@ class Comparison:
         for (kind, self_weight, symmetric), networks in alike.items():
             featured = NodeFeatures(kind).fit_transform(self.batch)
             options = RefinementOptions(
-                typed=any(leaf.typed for leaf in networks),
-                given_scale=any(leaf.given_scale for leaf in networks),
+                uses_edge_labels=any(leaf.uses_edge_labels for leaf in networks),
+                uses_node_scale=any(leaf.uses_node_scale for leaf in networks),
                 self_weight=self_weight,
                 symmetric=symmetric,
-                residual=any(leaf.has_residual for leaf in networks),
+                keep_features=any(leaf.has_residual for leaf in networks),
             )
-            first_equal.append(equal_graphs(featured, max(leaf.depth for leaf in networks), **options))
+            first_equal.append(first_equal_graph(featured, max(leaf.depth for leaf in networks), **options))
         subtree_kernels = [leaf for leaf in leaves if not isinstance(leaf, Network | DescriptorKernel)]
         for path in group_into_passes(subtree_kernels):  # each as deep as the deepest
-            first_equal.append(prepare_batch(self.batch, path.paths[0], self.compute).equal_graphs())
-        return first_equal_in_all(first_equal) if first_equal else np.arange(len(self.batch))
+            first_equal.append(prepare_batch(self.batch, path.paths[0], self.compute).first_equal_graph())
+        return merge_first_equal(first_equal) if first_equal else np.arange(len(self.batch))
 
 
 def summands(kernel: Kernel) -> list[Kernel]:

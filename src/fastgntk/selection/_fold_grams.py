@@ -1,6 +1,6 @@
 """Gram matrices of kernels that are fitted to training graphs: one for each training part of a split.
 
-The scales of kernels on descriptors are fitted to training graphs, so a matrix among all graphs would let the test
+The scales of kernels on descriptors are fitted to training graphs, so a matrix of all graphs would let the test
 graphs influence the values among the training graphs. All other parts of a kernel are computed once.
 """
 
@@ -12,12 +12,12 @@ import numpy as np
 
 from fastgntk._util.arrays import Array, Ints
 from fastgntk.graphs import GraphBatch
-from fastgntk.kernels import Kernel
+from fastgntk.kernels import Kernel, Leaf
 from fastgntk.models import Split
 from fastgntk.pairwise import Compute, GramPath, combine, fit_scalings, gram, prepare_batch
 from fastgntk.selection._grid import at_leaf, gram_from_paths
 
-__all__ = ["FoldGrams", "is_fitted", "map_folds", "matrix_source"]
+__all__ = ["FoldGrams", "requires_fit", "map_folds", "matrix_source"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,16 +25,16 @@ class FoldGrams:
     """The matrices of one kernel."""
 
     kernel: Kernel
-    unfitted: Mapping[Kernel, Array]
-    """The matrices (n, n) of the leaves that are not fitted."""
+    shared: Mapping[Leaf, Array]
+    """The matrices (n, n) of the leaves that need no training graphs."""
     batch: GraphBatch
-    """The graphs without nodes: all that the fitted leaves need."""
+    """The graphs without nodes: all that the other leaves need."""
     compute: Compute
 
     @classmethod
     def from_paths(cls, kernel: Kernel, paths: Sequence[GramPath], batch: GraphBatch, compute: Compute) -> "FoldGrams":
-        """Take the leaves that are not fitted from the readouts of a pass."""
-        unfitted: dict[Kernel, Array] = {leaf: at_leaf(leaf, paths) for leaf in kernel.leaves() if not leaf.fitted}
+        """Take the leaves that need no training graphs from the readouts of a pass."""
+        shared = {leaf: at_leaf(leaf, paths) for leaf in kernel.leaves() if not leaf.requires_fit}
         n = len(batch)
         nodeless = GraphBatch(
             offsets=np.zeros(n + 1, dtype=np.int64),
@@ -43,26 +43,26 @@ class FoldGrams:
             self_loops=np.zeros(n, dtype=np.int64),
             descriptors=batch.descriptors,
         )
-        return cls(kernel, unfitted, nodeless, compute.with_progress(None))
+        return cls(kernel, shared, nodeless, compute.with_progress(None))
 
     def matrix(self, train: Ints) -> Array:
-        """Return the matrix (n, n) among all graphs, with leaves fitted to the training graphs."""
-        leaves = dict(self.unfitted)
+        """Return the matrix (n, n) of all graphs, with leaves fitted to the training graphs."""
+        leaf_values = dict(self.shared)
         for leaf in self.kernel.leaves():
-            if leaf not in leaves:
+            if leaf not in leaf_values:
                 scalings = fit_scalings(leaf, self.batch[train])
-                leaves[leaf] = gram(prepare_batch(self.batch, leaf, self.compute, scalings=scalings))
-        return combine(self.kernel, leaves)
+                leaf_values[leaf] = gram(prepare_batch(self.batch, leaf, self.compute, scalings=scalings))
+        return combine(self.kernel, leaf_values)
 
 
-def is_fitted(kernel: Kernel) -> bool:
+def requires_fit(kernel: Kernel) -> bool:
     """Return whether the matrix of a kernel depends on the training graphs."""
-    return any(leaf.fitted for leaf in kernel.leaves())
+    return any(leaf.requires_fit for leaf in kernel.leaves())
 
 
 def matrix_source(kernel: Kernel, paths: Sequence[GramPath], batch: GraphBatch, compute: Compute) -> Array | FoldGrams:
-    """Return the matrix of a kernel from the readouts of its pass, or its matrices if it is fitted."""
-    if is_fitted(kernel):
+    """Return the matrix of a kernel from the readouts of its pass, or its matrices if it requires fitting."""
+    if requires_fit(kernel):
         return FoldGrams.from_paths(kernel, paths, batch, compute)
     return gram_from_paths(kernel, paths)
 

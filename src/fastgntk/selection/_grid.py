@@ -223,7 +223,7 @@ def group_into_passes(kernels: Sequence[Kernel]) -> list[Pass]:
     >>> [len(group.members) for group in group_into_passes(Grid(layers=(1,)).kernels())]
     [20, 20]
     """
-    keys = [tuple(dict.fromkeys(leaf.with_depth(1) for leaf in kernel.leaves())) for kernel in kernels]
+    keys = [tuple(dict.fromkeys(leaf.with_all_levels(1) for leaf in kernel.leaves())) for kernel in kernels]
     distinct = sorted(dict.fromkeys(keys), key=len, reverse=True)
     groups: dict[tuple[Leaf, ...], list[int]] = {}
     for i, key in enumerate(keys):
@@ -232,21 +232,20 @@ def group_into_passes(kernels: Sequence[Kernel]) -> list[Pass]:
     passes = []
     for key, members in groups.items():
         leaves = [leaf for i in members for leaf in kernels[i].leaves()]
-        depths = [max(leaf.depth for leaf in leaves if leaf.with_depth(1) == path) for path in key]
-        paths = tuple(path.with_depth(depth) for path, depth in zip(key, depths, strict=True))
+        depths = [max(leaf.depth for leaf in leaves if leaf.with_all_levels(1) == path) for path in key]
+        paths = tuple(path.with_all_levels(depth) for path, depth in zip(key, depths, strict=True))
         passes.append(Pass(paths, tuple(members)))
     return passes
 
 
 def gram_from_paths(kernel: Kernel, paths: Sequence[GramPath]) -> Array:
     """Return the Gram matrix of a kernel from the readouts of its pass."""
-    leaves: dict[Kernel, Array] = {leaf: at_leaf(leaf, paths) for leaf in kernel.leaves()}
-    return combine(kernel, leaves)
+    return combine(kernel, {leaf: at_leaf(leaf, paths) for leaf in kernel.leaves()})
 
 
 def at_leaf(leaf: Leaf, paths: Sequence[GramPath]) -> Array:
     """Return the Gram matrix of a leaf from the readouts of its pass."""
-    return next(path for path in paths if path.kernel.with_depth(1) == leaf.with_depth(1)).at_kernel(leaf)
+    return next(path for path in paths if path.kernel.with_all_levels(1) == leaf.with_all_levels(1)).at_kernel(leaf)
 
 
 def svm_processes(n_graphs: int, compute: Compute) -> int:

@@ -102,12 +102,12 @@ class Sketch(Value):
             b = self.size if isinstance(self.size, int) else max(1, math.ceil((self.size - 1e-12) * n_nodes))
         return b if b < n_nodes else None
 
-    def draw(self, columns: int, size: int, content: bytes, block: int) -> SketchMatrix:
+    def draw(self, n_nodes: int, n_rows: int, key: bytes, block: int) -> SketchMatrix:
         """Draw the sketch of a graph for a block (1..L); the same arguments always give the same sketch."""
-        words = np.frombuffer(content, dtype="<u4").tolist()
-        draw = block if self.fresh_each_block else 0
-        rng = generator([self.seed, draw, *words])
-        return SKETCHES[self.kind](columns, size, rng)
+        words = np.frombuffer(key, dtype="<u4").tolist()
+        stream = block if self.fresh_each_block else 0
+        rng = generator([self.seed, stream, *words])
+        return SKETCHES[self.kind](n_nodes, n_rows, rng)
 
 
 def _check_size(size: Any) -> int | float | str:

@@ -60,7 +60,7 @@ def finite_width_gram(source: Any, kernel: Network, width: int, *, draws: int = 
     if width < 1 or draws < 1:
         raise InputError(f"width and draws must be 1 or more, but are {width} and {draws}.")
     batch = NodeFeatures(kernel.features).fit_transform(as_graphs(source))
-    if kernel.given_scale or kernel.symmetric:
+    if kernel.uses_node_scale or kernel.symmetric:
         check_graphs(batch, kernel)
     X = batch.features.toarray() if sparse.issparse(batch.features) else batch.features
     parts = _aggregation_operators(batch, kernel)
@@ -126,7 +126,7 @@ def _forward(
         elif kernel.scale == "unit":
             c = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
         else:
-            c = node_scale if kernel.given_scale and node_scale is not None else np.ones(len(h))
+            c = node_scale if kernel.uses_node_scale and node_scale is not None else np.ones(len(h))
         h = np.sqrt(1.0 - kernel.residual) * c[:, None] * h
         if kernel.has_residual:  # again one W for all of it
             h = np.hstack([h, np.sqrt(kernel.residual) * X])

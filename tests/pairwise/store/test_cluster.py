@@ -171,8 +171,8 @@ def test_what_a_worker_raises_arrives(tmp_path, client):
     ("more", "words"),
     [
         ({"client": "tcp://host:8786", "store": "K.zarr"}, "Client that is not asynchronous, but has type str"),
-        ({"client": "any"}, "client is for a store; give store=path too"),
-        ({"client": "any", "store": "K.zarr", "shard": (1, 2)}, "shard is for processes without a scheduler"),
+        ({"client": "any"}, "client requires store=path."),
+        ({"client": "any", "store": "K.zarr", "shard": (1, 2)}, "shard and client are mutually exclusive."),
     ],
 )  # fmt: skip
 def test_bad_cluster_are_refused_in_one_sentence(tmp_path, monkeypatch, more, words):

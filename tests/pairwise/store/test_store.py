@@ -277,7 +277,7 @@ def test_a_path_without_a_store_is_refused(tmp_path):
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(fg.InputError, match="file is not a matrix stored by fastgntk, or is damaged; give"):
         fg.gram(GRAPHS, KERNEL, store=tmp_path / "file")
-    with pytest.raises(fg.InputError, match="shard is for a store"):
+    with pytest.raises(fg.InputError, match="shard requires store=path"):
         fg.gram(GRAPHS, KERNEL, shard=(1, 2))
 
 

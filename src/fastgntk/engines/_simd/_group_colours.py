@@ -18,7 +18,7 @@ CHUNK = 16
 class ColourRows(NamedTuple):
     """Colours of all nodes of a batch, with one row for each colour of levels 1..L: its norms and its operator.
 
-    Row ``level_start[l] + c`` belongs to colour c of level l. The CSR matrix (ptr, columns, value) holds unit vectors
+    Row ``level_start[l] + c`` belongs to colour c of level l. The CSR matrix (indptr, indices, data) holds unit vectors
     over features at level 1, and rows of Q over the colours of level l − 1 above. With a residual connection relation 0
     is that of a colour with its own features, at every level: its columns are features, and come first in a row.
     """
@@ -27,31 +27,31 @@ class ColourRows(NamedTuple):
     colours: Int32s  # (L + 1, N)
     n_features: int
     n_relations: int
-    residual: bool
+    has_residual: bool
     level_start: Ints
-    ptr: Ints
-    columns: Int32s  # at level 1 relation · n_features + j, above it colours of the level below
+    indptr: Ints
+    indices: Int32s  # at level 1 relation · n_features + j, above it colours of the level below
     relation: Int32s  # of each entry
-    value: Array
-    magnitude: Array  # each entry as it would be with |weights|
+    data: Array
+    abs_data: Array  # each entry as it would be with |weights|
     terms: Ints  # |N(u)| + 1 for each row
     scale_operand: Array  # for each row, from `scale_operand`
     owner: Ints  # for each row the first graph that has the colour
     feature_norm: Array  # with a residual connection the norm of the features of each row
     q: Array
     p_out: Array
-    sum_ptr: Ints  # feature sums of the graphs, a CSR matrix (n, d)
-    sum_index: Int32s
-    sum_value: Array
+    sum_indptr: Ints  # feature sums of the graphs, a CSR matrix (n, d)
+    sum_indices: Int32s
+    sum_data: Array
 
 
 class GroupColours(NamedTuple):
     """n graphs as rows of the normalised operators, level by level, in flat arrays.
 
-    Row u of level l is ``columns[ptr[level_start[l] + u] : ptr[level_start[l] + u + 1]]`` with its ``value``: at level
-    1 a unit vector over features, above it entries of q_l⁻¹ Q_l P_(l−1) over colours of level l − 1. With typed edges
-    the entries of a row are sorted by relation, the node itself first: column ``padded · relation + c`` is colour c,
-    where ``padded`` is the number of colours rounded up to whole panels (at level 1 it is
+    Row u of level l is ``indices[indptr[level_start[l] + u] : indptr[level_start[l] + u + 1]]`` with its ``data``: at
+    level 1 a unit vector over features, above it entries of q_l⁻¹ Q_l P_(l−1) over colours of level l − 1. With typed
+    edges the entries of a row are sorted by relation, the node itself first: column ``padded · relation + c`` is colour
+    c, where ``padded`` is the number of colours rounded up to whole panels (at level 1 it is
     ``n_features · relation + j``; with a residual connection column j of relation 0 is feature j at every level, and
     those of the other relations start after n_features), and ``cuts[(level_start[l] + u) · n_relations + r]`` is where
     relation r of a row starts. Readouts are sorted by chunks of CHUNK colours and within a chunk by graph: entry k of
@@ -62,48 +62,50 @@ class GroupColours(NamedTuple):
     widest: int  # the maximum number of colours of a level
     counts: Ints  # (L + 1,): the number of features, then of colours of level 1..L
     level_start: Ints  # (L + 1,)
-    ptr: Ints
-    columns: Int32s
-    value: Array
+    indptr: Ints
+    indices: Int32s
+    data: Array
     n_relations: int
-    residual: bool
+    has_residual: bool
     cuts: Ints
     read_start: Ints  # (L + 1,)
     read_ptr: Ints
     read_graph: Int32s
     read_index: Int32s
     read_value: Array
-    sum_ptr: Ints
-    sum_index: Int32s
-    sum_value: Array
+    sum_indptr: Ints
+    sum_indices: Int32s
+    sum_data: Array
 
 
 @compiled
-def build_group(graphs: Ints, colouring: ColourRows, position: Int32s) -> tuple[tuple[Any, ...], ...]:
+def build_group(graph_indices: Ints, colouring: ColourRows, position: Int32s) -> tuple[tuple[Any, ...], ...]:
     """Return the fields of the `GroupColours` of some graphs in three tuples: rows, readouts, feature sums.
 
     Colours are in the order in which they first occur, so that neighbours lie close together in memory. ``position``
     has one entry for each row of the colouring, −1 before and after.
     """
-    counts, chosen, read_level, read_of, weight_of = _choose_colours(graphs, colouring, position)
+    counts, chosen, read_level, read_of, weight_of = _choose_colours(graph_indices, colouring, position)
     rows = _pick_rows(counts, chosen, colouring, position)
     for i in range(len(chosen)):
         position[chosen[i]] = -1
-    return rows, _sort_readouts(counts, read_level, read_of, weight_of), _pick_feature_sums(graphs, colouring)
+    return rows, _sort_readouts(counts, read_level, read_of, weight_of), _pick_feature_sums(graph_indices, colouring)
 
 
 @compiled
-def _choose_colours(graphs: Ints, colouring: ColourRows, position: Int32s) -> tuple[Ints, Ints, Ints, Int32s, Array]:
+def _choose_colours(
+    graph_indices: Ints, colouring: ColourRows, position: Int32s
+) -> tuple[Ints, Ints, Ints, Int32s, Array]:
     """List the colours of the graphs level by level, write their positions there to ``position``, and list readouts.
 
     Returns the number of features and of colours of each level, the rows of the colouring that were chosen, where the
     readouts of each level start, the colour and graph of each readout, graph by graph, and its weight count · p_out.
     """
     offsets, colours, level_start, p_out = colouring.offsets, colouring.colours, colouring.level_start, colouring.p_out
-    deepest, n = colours.shape[0] - 1, len(graphs)
+    deepest, n = colours.shape[0] - 1, len(graph_indices)
     nodes = 0
     for i in range(n):
-        nodes += offsets[graphs[i] + 1] - offsets[graphs[i]]
+        nodes += offsets[graph_indices[i] + 1] - offsets[graph_indices[i]]
     counts = np.zeros(deepest + 1, np.int64)
     counts[0] = colouring.n_features
     chosen = np.empty(deepest * nodes, np.int64)
@@ -116,7 +118,7 @@ def _choose_colours(graphs: Ints, colouring: ColourRows, position: Int32s) -> tu
         first_row = rows
         for i in range(n):
             first_read = reads
-            for u in range(offsets[graphs[i]], offsets[graphs[i] + 1]):
+            for u in range(offsets[graph_indices[i]], offsets[graph_indices[i] + 1]):
                 row = level_start[level] + colours[level, u]
                 if position[row] < 0:
                     position[row] = rows - first_row
@@ -137,44 +139,44 @@ def _choose_colours(graphs: Ints, colouring: ColourRows, position: Int32s) -> tu
 @compiled
 def _pick_rows(counts: Ints, chosen: Ints, colouring: ColourRows, position: Int32s) -> tuple[Any, ...]:
     """Copy the chosen rows, with positions as columns; returns the fields ``widest`` to ``cuts`` of the group."""
-    ptr, columns, relation, value = colouring.ptr, colouring.columns, colouring.relation, colouring.value
+    indptr, indices, relation, data = colouring.indptr, colouring.indices, colouring.relation, colouring.data
     level_start, n_relations = colouring.level_start, colouring.n_relations
     deepest = len(counts) - 1
     entries = 0
     for i in range(len(chosen)):
-        entries += ptr[chosen[i] + 1] - ptr[chosen[i]]
+        entries += indptr[chosen[i] + 1] - indptr[chosen[i]]
     group_start = np.zeros(deepest + 1, np.int64)
-    group_ptr = np.empty(len(chosen) + deepest, np.int64)
-    group_columns, group_value = np.empty(entries, np.int32), np.empty(entries)
-    cuts = np.empty(len(group_ptr) * n_relations, np.int64) if n_relations > 1 else group_ptr
+    group_indptr = np.empty(len(chosen) + deepest, np.int64)
+    group_indices, group_data = np.empty(entries, np.int32), np.empty(entries)
+    cuts = np.empty(len(group_indptr) * n_relations, np.int64) if n_relations > 1 else group_indptr
     filled, copied = 0, 0
     for level in range(1, deepest + 1):
         group_start[level] = copied + level - 1  # each level has one pointer more than rows
         padded = -(-counts[level - 1] // LANES) * LANES
-        shift = counts[0] - padded if colouring.residual else 0  # relation 0 has other columns
+        shift = counts[0] - padded if colouring.has_residual else 0  # relation 0 has other columns
         for u in range(counts[level]):
-            group_ptr[group_start[level] + u] = filled
+            group_indptr[group_start[level] + u] = filled
             row = chosen[copied]
             copied += 1
             started = 0  # relations of this row whose start is written
-            for k in range(ptr[row], ptr[row + 1]):
+            for k in range(indptr[row], indptr[row + 1]):
                 while n_relations > 1 and started <= relation[k]:
                     cuts[(group_start[level] + u) * n_relations + started] = filled
                     started += 1
-                column = columns[k]
-                if level > 1 and not (colouring.residual and relation[k] == 0):
+                column = indices[k]
+                if level > 1 and not (colouring.has_residual and relation[k] == 0):
                     column = shift + relation[k] * padded + position[level_start[level - 1] + column]
-                group_columns[filled] = column
-                group_value[filled] = value[k]
+                group_indices[filled] = column
+                group_data[filled] = data[k]
                 filled += 1
             while n_relations > 1 and started < n_relations:
                 cuts[(group_start[level] + u) * n_relations + started] = filled
                 started += 1
-        group_ptr[group_start[level] + counts[level]] = filled
+        group_indptr[group_start[level] + counts[level]] = filled
         if n_relations > 1:
             cuts[(group_start[level] + counts[level]) * n_relations] = filled
     sizes = counts[1:].max(), counts
-    return *sizes, group_start, group_ptr, group_columns, group_value, n_relations, colouring.residual, cuts
+    return *sizes, group_start, group_indptr, group_indices, group_data, n_relations, colouring.has_residual, cuts
 
 
 @compiled
@@ -205,16 +207,16 @@ def _sort_readouts(counts: Ints, read_level: Ints, read_of: Int32s, weight_of: A
 
 
 @compiled
-def _pick_feature_sums(graphs: Ints, colouring: ColourRows) -> tuple[Ints, Int32s, Array]:
+def _pick_feature_sums(graph_indices: Ints, colouring: ColourRows) -> tuple[Ints, Int32s, Array]:
     """Copy the rows of the CSR matrix of feature sums; returns the fields ``sum_*``."""
-    ptr, index, value = colouring.sum_ptr, colouring.sum_index, colouring.sum_value
-    n = len(graphs)
-    group_ptr = np.zeros(n + 1, np.int64)
+    indptr, indices, data = colouring.sum_indptr, colouring.sum_indices, colouring.sum_data
+    n = len(graph_indices)
+    group_indptr = np.zeros(n + 1, np.int64)
     for i in range(n):
-        group_ptr[i + 1] = group_ptr[i] + ptr[graphs[i] + 1] - ptr[graphs[i]]
-    group_index, group_value = np.empty(group_ptr[n], np.int32), np.empty(group_ptr[n])
+        group_indptr[i + 1] = group_indptr[i] + indptr[graph_indices[i] + 1] - indptr[graph_indices[i]]
+    group_indices, group_data = np.empty(group_indptr[n], np.int32), np.empty(group_indptr[n])
     for i in range(n):
-        for k in range(ptr[graphs[i] + 1] - ptr[graphs[i]]):
-            group_index[group_ptr[i] + k] = index[ptr[graphs[i]] + k]
-            group_value[group_ptr[i] + k] = value[ptr[graphs[i]] + k]
-    return group_ptr, group_index, group_value
+        for k in range(indptr[graph_indices[i] + 1] - indptr[graph_indices[i]]):
+            group_indices[group_indptr[i] + k] = indices[indptr[graph_indices[i]] + k]
+            group_data[group_indptr[i] + k] = data[indptr[graph_indices[i]] + k]
+    return group_indptr, group_indices, group_data

@@ -40,7 +40,7 @@ def measure_norms(
     own are skipped.
     """
     offsets, colours, level_start, owner = colouring.offsets, colouring.colours, colouring.level_start, colouring.owner
-    ptr, columns, relation, value = colouring.ptr, colouring.columns, colouring.relation, colouring.value
+    indptr, indices, relation, data = colouring.indptr, colouring.indices, colouring.relation, colouring.data
     q, p_out, n_relations = colouring.q, colouring.p_out, colouring.n_relations
     deepest = colours.shape[0] - 1
     most_colours = 1
@@ -58,7 +58,7 @@ def measure_norms(
                 widest = max(widest, _distinct(colours[level], offsets[g], offsets[g + 1], position, old))
     lam, sums = np.empty((widest, widest)), np.empty((widest, n_relations * widest))
     old_p, new_p, new_q = np.empty(widest), np.empty(widest), np.empty(widest)
-    factor, share = np.empty(widest), np.empty(widest)  # of the aggregated node and of its features, with a residual
+    factor, initial_factor = np.empty(widest), np.empty(widest)  # with a residual connection, f and r of `add_residual`
     dense = np.zeros(n_relations * colouring.n_features)
     for g in range(start, stop):
         first, last = offsets[g], offsets[g + 1]
@@ -83,7 +83,7 @@ def measure_norms(
                     initial = math.sqrt(residual) * colouring.feature_norm[row]
                     norm = math.hypot(aggregated, initial)
                     factor[i] = aggregated / norm if norm > 0.0 else 0.0
-                    share[i] = initial / norm if norm > 0.0 else 0.0
+                    initial_factor[i] = initial / norm if norm > 0.0 else 0.0
                 new_p[i] = gain * norm
                 if owner[row] == g:
                     q[row], p_out[row] = new_q[i], new_p[i]
@@ -93,25 +93,25 @@ def measure_norms(
                         return
                     if residual > 0.0:
                         row = level_start[level] + new[i]
-                        for k in range(ptr[row], _first_neighbour(row, colouring)):
-                            dense[columns[k]] = value[k]
+                        for k in range(indptr[row], _first_neighbour(row, colouring)):
+                            dense[indices[k]] = data[k]
                     for j in range(i + 1):
                         row = level_start[level] + new[j]
                         dot = 0.0
                         if new_q[j] > 0.0:
-                            for k in range(_first_neighbour(row, colouring), ptr[row + 1]):
-                                other = position[columns[k]]
-                                dot += value[k] * (old_p[other] / new_q[j]) * sums[i, relation[k] * n_old + other]
+                            for k in range(_first_neighbour(row, colouring), indptr[row + 1]):
+                                other = position[indices[k]]
+                                dot += data[k] * (old_p[other] / new_q[j]) * sums[i, relation[k] * n_old + other]
                         if residual > 0.0:
                             features = 0.0
-                            for k in range(ptr[row], _first_neighbour(row, colouring)):
-                                features += value[k] * dense[columns[k]]
-                            dot = factor[i] * factor[j] * dot + share[i] * share[j] * features
+                            for k in range(indptr[row], _first_neighbour(row, colouring)):
+                                features += data[k] * dense[indices[k]]
+                            dot = factor[i] * factor[j] * dot + initial_factor[i] * initial_factor[j] * features
                         lam[i, j] = _apply_layers(dot, layers, linear)
                     if residual > 0.0:
                         row = level_start[level] + new[i]
-                        for k in range(ptr[row], _first_neighbour(row, colouring)):
-                            dense[columns[k]] = 0.0
+                        for k in range(indptr[row], _first_neighbour(row, colouring)):
+                            dense[indices[k]] = 0.0
             for i in range(n_old):
                 position[old[i]] = -1
             if level < deepest:
@@ -125,8 +125,8 @@ def measure_norms(
 @compiled
 def _first_neighbour(row: int, colouring: ColourRows) -> int:
     """Return the first entry of a row that is not a feature of the colour itself."""
-    k: int = colouring.ptr[row]
-    if colouring.residual:
+    k: int = colouring.indptr[row]
+    if colouring.has_residual:
         relation = colouring.relation
         while relation[k] == 0:
             k += 1
@@ -193,21 +193,21 @@ def _first_level(
     cancelled: NDArray[np.uint8],
 ) -> None:
     """Fill ``lam`` with κ1(…κ1(⟨x_i, x_j⟩)) of unit vectors; ``dense`` is zero before and after."""
-    ptr, columns, value, base = colouring.ptr, colouring.columns, colouring.value, colouring.level_start[1]
+    indptr, indices, data, base = colouring.indptr, colouring.indices, colouring.data, colouring.level_start[1]
     for i in range(count):
         if cancelled[0]:
             return
         row = base + nodes[i]
-        for k in range(ptr[row], ptr[row + 1]):
-            dense[columns[k]] = value[k]
+        for k in range(indptr[row], indptr[row + 1]):
+            dense[indices[k]] = data[k]
         for j in range(i + 1):
             other = base + nodes[j]
             dot = 0.0
-            for k in range(ptr[other], ptr[other + 1]):
-                dot += value[k] * dense[columns[k]]
+            for k in range(indptr[other], indptr[other + 1]):
+                dot += data[k] * dense[indices[k]]
             lam[i, j] = lam[j, i] = _apply_layers(dot, layers, linear)
-        for k in range(ptr[row], ptr[row + 1]):
-            dense[columns[k]] = 0.0
+        for k in range(indptr[row], indptr[row + 1]):
+            dense[indices[k]] = 0.0
 
 
 @compiled
@@ -218,30 +218,30 @@ def _measure_row(
 
     All terms are divided by the largest |w_a P_a| to avoid overflow.
     """
-    ptr, columns, relation, value = colouring.ptr, colouring.columns, colouring.relation, colouring.value
+    indptr, indices, relation, data = colouring.indptr, colouring.indices, colouring.relation, colouring.data
     # Fields are read once, because reading one inside a loop updates its reference count.
-    magnitude, terms, n_relations = colouring.magnitude, colouring.terms, colouring.n_relations
+    abs_data, terms, n_relations = colouring.abs_data, colouring.terms, colouring.n_relations
     first = _first_neighbour(row, colouring)
     for j in range(n_relations * count):
         sums[j] = 0.0
     largest = 0.0
-    for k in range(first, ptr[row + 1]):
-        size = abs(value[k] * old_p[position[columns[k]]])
+    for k in range(first, indptr[row + 1]):
+        size = abs(data[k] * old_p[position[indices[k]]])
         if size > largest or size != size:  # NaN propagates to the result
             largest = size
     if largest == 0.0:
         return 0.0
-    for k in range(first, ptr[row + 1]):
-        factor = value[k] * old_p[position[columns[k]]] / largest
-        source = lam[position[columns[k]]]
+    for k in range(first, indptr[row + 1]):
+        factor = data[k] * old_p[position[indices[k]]] / largest
+        source = lam[position[indices[k]]]
         start = relation[k] * count
         for j in range(count):
             sums[start + j] += factor * source[j]
     square, bound = 0.0, 0.0
-    for k in range(first, ptr[row + 1]):
-        weight = old_p[position[columns[k]]] / largest
-        square += value[k] * weight * sums[relation[k] * count + position[columns[k]]]
-        bound += magnitude[k] * weight
+    for k in range(first, indptr[row + 1]):
+        weight = old_p[position[indices[k]]] / largest
+        square += data[k] * weight * sums[relation[k] * count + position[indices[k]]]
+        bound += abs_data[k] * weight
     if square <= (2.0 * terms[row] + 8.0) * _EPS * bound * bound:
         square = 0.0
     factor = 1.0 / math.sqrt(square) if square != 0.0 else 0.0

@@ -159,60 +159,71 @@ def operator_rows(
     """Write the rows of Q, one for each new colour: old colours in the closed neighbourhood with summed weights.
 
     ``first`` holds a node of each new colour; ``colours`` and ``hashes`` are the old ones; ``weights`` of edges and
-    ``self_weights`` of nodes are empty if all are 1, and ``relations`` if edges have no types. Returns Q as CSR (ptr,
-    index, relation, value), with each row sorted by relation and then by hash, and the sums of absolute weights, entry
-    by entry.
+    ``self_weights`` of nodes are empty if all are 1, and ``relations`` if edges have no types. Returns Q as CSR
+    (indptr, indices, relation, data), with each row sorted by relation and then by hash, and the sums of absolute
+    weights, entry by entry.
     """
     count = len(first)
     capacity = count
     for c in range(count):
         capacity += indptr[first[c] + 1] - indptr[first[c]]
-    ptr = np.zeros(count + 1, np.int64)
-    index, relation = np.empty(capacity, np.int32), np.zeros(capacity, np.int32)
-    value, magnitude = np.empty(capacity), np.empty(capacity)
+    Q_indptr = np.zeros(count + 1, np.int64)
+    Q_indices, relation = np.empty(capacity, np.int32), np.zeros(capacity, np.int32)
+    Q_data, Q_abs_data = np.empty(capacity), np.empty(capacity)
     n_relations = 1 + relations.max() if len(relations) else 1
     position = np.full(n_relations * len(hashes), -1, np.int64)
     filled = 0
     for c in range(count):
         u, start = first[c], filled
         for k in range(indptr[u] - 1, indptr[u + 1]):  # one step ahead of the neighbours: the node itself
-            itself = k < indptr[u]
-            if itself and len(self_weights) > 0 and self_weights[u] == 0.0:
+            is_self = k < indptr[u]
+            if is_self and len(self_weights) > 0 and self_weights[u] == 0.0:
                 continue  # nodes of one colour may then differ in their own old colour
-            colour = colours[u] if itself else colours[neighbours[k]]
-            if itself:
+            colour = colours[u] if is_self else colours[neighbours[k]]
+            if is_self:
                 weight = 1.0 if len(self_weights) == 0 else self_weights[u]
             else:
                 weight = 1.0 if len(weights) == 0 else weights[k]
-            edge_relation = 0 if itself or len(relations) == 0 else relations[k]
+            edge_relation = 0 if is_self or len(relations) == 0 else relations[k]
             key = edge_relation * len(hashes) + colour
             if position[key] < 0:
                 position[key] = filled
-                index[filled], relation[filled], value[filled], magnitude[filled] = colour, edge_relation, 0.0, 0.0
+                Q_indices[filled], relation[filled], Q_data[filled], Q_abs_data[filled] = (
+                    colour,
+                    edge_relation,
+                    0.0,
+                    0.0,
+                )
                 filled += 1
-            value[position[key]] += weight
-            magnitude[position[key]] += abs(weight)
+            Q_data[position[key]] += weight
+            Q_abs_data[position[key]] += abs(weight)
         for k in range(start, filled):
-            position[relation[k] * len(hashes) + index[k]] = -1
+            position[relation[k] * len(hashes) + Q_indices[k]] = -1
         row = slice(start, filled)
-        _sort_row(index[row], relation[row], value[row], magnitude[row], hashes)
-        ptr[c + 1] = filled
-    return ptr, index[:filled].copy(), relation[:filled].copy(), value[:filled].copy(), magnitude[:filled].copy()
+        _sort_row(Q_indices[row], relation[row], Q_data[row], Q_abs_data[row], hashes)
+        Q_indptr[c + 1] = filled
+    return (
+        Q_indptr,
+        Q_indices[:filled].copy(),
+        relation[:filled].copy(),
+        Q_data[:filled].copy(),
+        Q_abs_data[:filled].copy(),
+    )
 
 
 @compiled
-def _sort_row(index: Int32s, relation: Int32s, value: Array, magnitude: Array, hashes: Hashes) -> None:
+def _sort_row(indices: Int32s, relation: Int32s, data: Array, abs_data: Array, hashes: Hashes) -> None:
     """Sort the entries of a row by relation, then by the hash of their colour."""
-    if len(index) > 24:  # for shorter rows insertion sort is faster, as it does not allocate
-        order = np.argsort(hashes[index])
+    if len(indices) > 24:  # for shorter rows insertion sort is faster, as it does not allocate
+        order = np.argsort(hashes[indices])
         order = order[np.argsort(relation[order], kind="mergesort")]
-        index[:], relation[:], value[:], magnitude[:] = index[order], relation[order], value[order], magnitude[order]
+        indices[:], relation[:], data[:], abs_data[:] = indices[order], relation[order], data[order], abs_data[order]
         return
-    for i in range(1, len(index)):
-        c, s, v, m = index[i], relation[i], value[i], magnitude[i]
+    for i in range(1, len(indices)):
+        c, s, v, m = indices[i], relation[i], data[i], abs_data[i]
         j = i - 1
-        while j >= 0 and (relation[j] > s or (relation[j] == s and hashes[index[j]] > hashes[c])):
-            index[j + 1], relation[j + 1] = index[j], relation[j]
-            value[j + 1], magnitude[j + 1] = value[j], magnitude[j]
+        while j >= 0 and (relation[j] > s or (relation[j] == s and hashes[indices[j]] > hashes[c])):
+            indices[j + 1], relation[j + 1] = indices[j], relation[j]
+            data[j + 1], abs_data[j + 1] = data[j], abs_data[j]
             j -= 1
-        index[j + 1], relation[j + 1], value[j + 1], magnitude[j + 1] = c, s, v, m
+        indices[j + 1], relation[j + 1], data[j + 1], abs_data[j + 1] = c, s, v, m

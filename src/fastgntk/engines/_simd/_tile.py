@@ -53,12 +53,18 @@ class Buffers(NamedTuple):
 def buffer_sizes(rows: GroupColours, cols: GroupColours) -> dict[str, int]:
     """Return the number of entries of each of `Buffers`."""
     m, k = int(rows.widest) + LANES, int(cols.widest) + LANES
-    graphs = max(len(rows.sum_ptr), len(cols.sum_ptr))
+    n_graphs = max(len(rows.sum_indptr), len(cols.sum_indptr))
     n_relations = max(int(rows.n_relations), int(cols.n_relations))
     features = max(int(rows.counts[0]), int(cols.counts[0])) * n_relations
-    initial = max(int(rows.counts[0]), int(cols.counts[0])) if rows.residual else 0
+    initial = max(int(rows.counts[0]), int(cols.counts[0])) if rows.has_residual else 0
     turned = max(features * LANES, (initial + n_relations * max(m, k)) * _PAIR)
-    return {"front": 2 * m * k, "back": 2 * m * k, "patch": 4 * _PAIR, "turned": turned, "readout": graphs * max(m, k)}
+    return {
+        "front": 2 * m * k,
+        "back": 2 * m * k,
+        "patch": 4 * _PAIR,
+        "turned": turned,
+        "readout": n_graphs * max(m, k),
+    }
 
 
 @compiled
@@ -90,9 +96,9 @@ def compute_tile(
         width = panels * LANES
         if level == 1:
             turned[: cols.counts[0] * cols.n_relations * LANES] = 0.0
-        elif cols.residual:
+        elif cols.has_residual:
             turned[: cols.counts[0] * len(parts) * LANES] = 0.0
-        readout[: width * (len(cols.sum_ptr) - 1)] = 0.0
+        readout[: width * (len(cols.sum_indptr) - 1)] = 0.0
         for panel in range(panels):
             if cancelled[0]:
                 return
@@ -104,13 +110,13 @@ def compute_tile(
                 _spread_features(rows, cols, first, last, turned, True)
             else:
                 _turn(rows, cols, parts, level, first, last, old, buffers.patch, turned)
-                if cols.residual:
+                if cols.has_residual:
                     _spread_initial(rows, cols, parts, level, first, last, turned, True)
             read_to = _NO_READOUT if symmetric else first
             _sum_and_apply_layers(cols, parts, level, stop, layers, linear, turned, new, start, readout, width, read_to)
             if level == 1:
                 _spread_features(rows, cols, first, last, turned, False)
-            elif cols.residual:
+            elif cols.has_residual:
                 _spread_initial(rows, cols, parts, level, first, last, turned, False)
         if symmetric:
             _mirror(parts, m, panels, stride, new)
@@ -126,16 +132,16 @@ def compute_tile(
 def _feature_products(rows: GroupColours, cols: GroupColours, dense: Array, out: Array) -> None:
     """Write the products of feature sums, level 0."""
     dense[: rows.counts[0]] = 0.0
-    for i in range(len(rows.sum_ptr) - 1):
-        for k in range(rows.sum_ptr[i], rows.sum_ptr[i + 1]):
-            dense[rows.sum_index[k]] = rows.sum_value[k]
-        for j in range(len(cols.sum_ptr) - 1):
+    for i in range(len(rows.sum_indptr) - 1):
+        for k in range(rows.sum_indptr[i], rows.sum_indptr[i + 1]):
+            dense[rows.sum_indices[k]] = rows.sum_data[k]
+        for j in range(len(cols.sum_indptr) - 1):
             total = 0.0
-            for k in range(cols.sum_ptr[j], cols.sum_ptr[j + 1]):
-                total += cols.sum_value[k] * dense[cols.sum_index[k]]
+            for k in range(cols.sum_indptr[j], cols.sum_indptr[j + 1]):
+                total += cols.sum_data[k] * dense[cols.sum_indices[k]]
             out[i, j] = total
-        for k in range(rows.sum_ptr[i], rows.sum_ptr[i + 1]):
-            dense[rows.sum_index[k]] = 0.0
+        for k in range(rows.sum_indptr[i], rows.sum_indptr[i + 1]):
+            dense[rows.sum_indices[k]] = 0.0
 
 
 @compiled
@@ -146,12 +152,12 @@ def _spread_features(rows: GroupColours, cols: GroupColours, first: int, last: i
     """
     row_features, col_features = rows.counts[0], cols.counts[0]
     for u in range(first, last):
-        for k in range(rows.ptr[rows.level_start[1] + u], rows.ptr[rows.level_start[1] + u + 1]):
-            feature, relation = rows.columns[k], 0
+        for k in range(rows.indptr[rows.level_start[1] + u], rows.indptr[rows.level_start[1] + u + 1]):
+            feature, relation = rows.indices[k], 0
             if rows.n_relations > 1:
                 relation, feature = feature // row_features, feature % row_features
             if feature < col_features and relation < cols.n_relations:
-                turned[(relation * col_features + feature) * LANES + u - first] = rows.value[k] if full else 0.0
+                turned[(relation * col_features + feature) * LANES + u - first] = rows.data[k] if full else 0.0
 
 
 @compiled
@@ -173,9 +179,9 @@ def _spread_initial(
     cuts = rows.cuts[rows.level_start[level] * rows.n_relations :]
     for u in range(first, last):
         for k in range(cuts[u * rows.n_relations], cuts[u * rows.n_relations + 1]):
-            if rows.columns[k] < cols.counts[0]:
+            if rows.indices[k] < cols.counts[0]:
                 for part in range(0, step, LANES):
-                    turned[rows.columns[k] * step + part + u - first] = rows.value[k] if full else 0.0
+                    turned[rows.indices[k] * step + part + u - first] = rows.data[k] if full else 0.0
 
 
 @compiled
@@ -195,7 +201,7 @@ def _turn(
     padded = -(-rows.counts[level - 1] // LANES) * LANES  # columns between two relations of a row
     stride = -(-rows.counts[level - 1] // 4) * 4 * step
     panels = -(-cols.counts[level - 1] // LANES)
-    initial = 1 if cols.residual else 0  # relation 0 has features as columns
+    initial = 1 if cols.has_residual else 0  # relation 0 has features as columns
     row_shift = (rows.counts[0] - padded) * initial
     col_shift = (cols.counts[0] - panels * LANES) * initial
     for relation in range(initial, cols.n_relations):
@@ -210,7 +216,7 @@ def _turn(
                 for u in range(four, min(four + 4, last)):
                     start, stop = cuts[u * rows.n_relations], cuts[u * rows.n_relations + 1]
                     to_row = (u - four) * step
-                    sum_rows(parts, patch, to_row, old, source, step, rows.columns, rows.value, start, stop)
+                    sum_rows(parts, patch, to_row, old, source, step, rows.indices, rows.data, start, stop)
                 for part in range(0, step, LANES):
                     for j in range(0, LANES, 4):
                         transpose4(patch, part + j, step, turned, to + j * step + part + four - first, step)
@@ -241,11 +247,11 @@ def _sum_and_apply_layers(
         last = min(chunk + CHUNK, stop)
         for v in range(chunk, last):
             to = start + v * step
-            row, end = cols.ptr[base + v], cols.ptr[base + v + 1]
+            row, end = cols.indptr[base + v], cols.indptr[base + v + 1]
             if level == 1:  # K(0) = Σ(0), so one aggregation serves both
-                sum_rows_of_one(parts, new, to, turned, 0, LANES, cols.columns, cols.value, row, end)
+                sum_rows_of_one(parts, new, to, turned, 0, LANES, cols.indices, cols.data, row, end)
             else:
-                sum_rows(parts, new, to, turned, 0, step, cols.columns, cols.value, row, end)
+                sum_rows(parts, new, to, turned, 0, step, cols.indices, cols.data, row, end)
             for _ in range(layers):  # row by row: the root of one row overlaps with the sums of the next
                 if len(parts) == 1:
                     apply_layer(new, to, None, 0, linear)
@@ -301,7 +307,7 @@ def _read_rows(
     out[:] = 0.0
     first = rows.read_ptr[rows.read_start[level]]
     stop = rows.read_ptr[rows.read_start[level] + -(-rows.counts[level] // CHUNK)]
-    for j in range(len(cols.sum_ptr) - 1):
+    for j in range(len(cols.sum_indptr) - 1):
         for k in range(first, stop):
             value = rows.read_value[k] * readout[j * width + rows.read_index[k]]
             if turn:

@@ -12,16 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastgntk._util.arrays import Array, Ints
-from fastgntk._util.threads import Progress, run, single_threaded_blas
+from fastgntk._util.threads import Progress, run_on_threads, single_threaded_blas
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
-from fastgntk.kernels import Kernel, Normalized
+from fastgntk.kernels import Kernel, Leaf, Normalized
 from fastgntk.pairwise._combine import combine, mirror_upper_triangle
 from fastgntk.pairwise._compute import Compute
-from fastgntk.pairwise._leaf_graphs import BuiltGroup
+from fastgntk.pairwise._group_pairs import compute_values
 from fastgntk.pairwise._plan import largest_extent, plan_gram
 from fastgntk.pairwise._prepared import PreparedGraphs, prepare_batch
-from fastgntk.pairwise._tiles import compute_values
+from fastgntk.pairwise._prepared_leaf import BuiltGroup
 from fastgntk.pairwise.store._manifest import Manifest
 from fastgntk.pairwise.store._stored_gram import StoredGram, Tile, lock_store
 
@@ -111,8 +111,8 @@ def _match_stored_kernel(manifest: Manifest, kernel: Kernel) -> Kernel:
 class TileGraphs:
     """The graphs of a row or column of tiles: their groups for each leaf, and diagonals if the kernel needs them."""
 
-    groups: dict[Kernel, list[BuiltGroup]]
-    diagonals: dict[Kernel, Array]
+    groups: dict[Leaf, list[BuiltGroup]]
+    diagonals: dict[Leaf, Array]
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +131,7 @@ class StoreBuilder:
         if stored is not None:
             kernel = stored.manifest.as_stored(kernel)
             engines = stored.manifest.engines_for(kernel, compute.engine)
-        prepared = prepare_batch(batch, kernel, compute, engines=engines, once=True)
+        prepared = prepare_batch(batch, kernel, compute, engines=engines, reused=False)
         tile_size = _choose_tile_size(prepared) if stored is None else stored.manifest.tile_size
         manifest = Manifest.from_prepared(prepared, tile_size, secrets.token_hex(8))
         prepared, order = _cut_into_tiles(prepared, tile_size)
@@ -163,25 +163,25 @@ class StoreBuilder:
 
     def cost(self, tile: Tile) -> int:
         """Estimate the work of a tile as :meth:`Plan.cost` does, summed over leaves; symmetric tiles count half."""
-        pairs = sum(int(np.dot(counts[tile[0]], counts[tile[1]])) for counts in self._counts)
+        pairs = sum(int(np.dot(n_distinct[tile[0]], n_distinct[tile[1]])) for n_distinct in self._n_distinct)
         return pairs // (2 if tile[0] == tile[1] else 1) + 1
 
     @cached_property
-    def _members(self) -> dict[Kernel, list[range]]:
+    def _members(self) -> dict[Leaf, list[range]]:
         """For each leaf, the groups of each row of tiles."""
         out = {}
         bounds = np.arange(0, len(self.stored) + self.stored.tile_size, self.stored.tile_size)
         for leaf, graphs in self.prepared.graphs_by_leaf.items():
-            starts = np.cumsum([0, *(len(group.graphs) for group in graphs.groups)])
+            starts = np.cumsum([0, *(len(group.indices) for group in graphs.groups)])
             ends = np.minimum(np.searchsorted(starts, bounds), len(graphs.groups)).tolist()
             out[leaf] = [range(start, stop) for start, stop in pairwise(ends)]
         return out
 
     @cached_property
-    def _counts(self) -> list[list[Ints]]:
+    def _n_distinct(self) -> list[list[Ints]]:
         """For each leaf and row of tiles, the number of distinct nodes at each level, summed over groups."""
         return [
-            [np.sum([graphs.groups[i].counts for i in groups], axis=0) for groups in self._members[leaf]]
+            [np.sum([graphs.groups[i].n_distinct for i in groups], axis=0) for groups in self._members[leaf]]
             for leaf, graphs in self.prepared.graphs_by_leaf.items()
         ]
 
@@ -191,7 +191,7 @@ class StoreBuilder:
         for leaf, graphs in self.prepared.graphs_by_leaf.items():
             built = graphs.build(self.prepared.compute.threads)
             groups[leaf] = [built[i] for i in self._members[leaf][row]]
-        indices, diagonals = self.stored.graphs(row), self.prepared.needed_diagonals(self.prepared.compute)
+        indices, diagonals = self.stored.row_indices(row), self.prepared.needed_diagonals(self.prepared.compute)
         return TileGraphs(groups, {leaf: values[indices] for leaf, values in diagonals.items()})
 
     def affordable_threads(self, n_threads: int | None = None) -> int:
@@ -239,7 +239,7 @@ class StoreBuilder:
         shown = (" and ".join(self.prepared.engines), len(tiles), self.stored.path, n_threads)
         _log.info("engine %s: %d tiles of %s on %d threads", *shown)
         with single_threaded_blas():
-            run(compute_and_store, tiles, n_threads, self.cost, progress, cancelled)
+            run_on_threads(compute_and_store, tiles, n_threads, self.cost, progress, cancelled)
 
 
 def compute_tile_values(kernel: Kernel, rows: TileGraphs, cols: TileGraphs, cancelled: NDArray[np.uint8]) -> Array:
@@ -248,16 +248,20 @@ def compute_tile_values(kernel: Kernel, rows: TileGraphs, cols: TileGraphs, canc
     Once ``cancelled[0]`` is not 0 it returns meaningless values as soon as it can.
     """
     symmetric = rows is cols
-    leaves = {leaf: _leaf_values(rows.groups[leaf], cols.groups[leaf], cancelled, symmetric) for leaf in rows.groups}
+    leaf_values = {
+        leaf: _leaf_values(rows.groups[leaf], cols.groups[leaf], cancelled, symmetric) for leaf in rows.groups
+    }
     if cancelled[0]:
-        return next(iter(leaves.values()))
-    return combine(kernel, leaves) if symmetric else combine(kernel, leaves, rows.diagonals, cols.diagonals)
+        return next(iter(leaf_values.values()))
+    return combine(kernel, leaf_values) if symmetric else combine(kernel, leaf_values, rows.diagonals, cols.diagonals)
 
 
 def _leaf_values(
     rows: list[BuiltGroup], cols: list[BuiltGroup], cancelled: NDArray[np.uint8], symmetric: bool
 ) -> Array:
-    row_starts, col_starts = (np.cumsum([0, *(len(built.group.graphs) for built in groups)]) for groups in (rows, cols))
+    row_starts, col_starts = (
+        np.cumsum([0, *(len(built.group.indices) for built in groups)]) for groups in (rows, cols)
+    )
     out = np.zeros((row_starts[-1], col_starts[-1]))
     for i, row in enumerate(rows):
         for j, col in enumerate(cols):
@@ -279,7 +283,7 @@ def _cut_into_tiles(prepared: PreparedGraphs, tile_size: int) -> tuple[PreparedG
     """Return the graphs in groups that make up tiles of this size, and their order, common to all leaves."""
     first, *further = prepared.graphs_by_leaf
     by_leaf = {first: prepared.graphs_by_leaf[first].cut(tile_size)}
-    order = np.concatenate([np.zeros(0, dtype=np.int64), *(group.graphs for group in by_leaf[first].groups)])
+    order = np.concatenate([np.zeros(0, dtype=np.int64), *(group.indices for group in by_leaf[first].groups)])
     by_leaf |= {leaf: prepared.graphs_by_leaf[leaf].cut(tile_size, order) for leaf in further}
     return replace(prepared, graphs_by_leaf=by_leaf), order
 
@@ -287,10 +291,10 @@ def _cut_into_tiles(prepared: PreparedGraphs, tile_size: int) -> tuple[PreparedG
 def _choose_tile_size(prepared: PreparedGraphs) -> int:
     """Choose the number of graphs on each side of a tile, so that an interruption loses little and files stay small."""
     plans = [plan_gram(graphs.groups) for graphs in prepared.graphs_by_leaf.values()]
-    graphs = sum(len(group.graphs) for group in plans[0].rows)
-    pairs = float(sum(plan.pairs().sum() for plan in plans))
-    affordable = graphs * np.sqrt(_MAX_TILE_PAIRS / (2 * pairs)) if pairs else graphs
+    n_graphs = sum(len(group.indices) for group in plans[0].rows)
+    pairs = float(sum(plan.node_pairs().sum() for plan in plans))
+    affordable = n_graphs * np.sqrt(_MAX_TILE_PAIRS / (2 * pairs)) if pairs else n_graphs
     low, high = _TILE_SIZES
     # Tiles of equal size: on disk a partial last tile takes as much as a full one.
-    count = -(-graphs // int(max(low, min(high, affordable))))
-    return -(-graphs // max(count, 1)) or 1
+    count = -(-n_graphs // int(max(low, min(high, affordable))))
+    return -(-n_graphs // max(count, 1)) or 1

@@ -106,21 +106,21 @@ def fingerprint(prepared: PreparedGraphs) -> str:
     batch, by_leaf = prepared.batch, list(prepared.graphs_by_leaf.values())
     for array in (batch.offsets, batch.indptr, batch.indices, batch.weights):
         _add(digest, array)
-    matrices = {graphs.kernel.features: graphs.batch.features for graphs in by_leaf if graphs.kernel.features}
-    leaves = ((graphs.kernel, graphs.batch) for graphs in by_leaf)
+    matrices = {graphs.leaf.features: graphs.batch.features for graphs in by_leaf if graphs.leaf.features}
+    leaves = ((graphs.leaf, graphs.batch) for graphs in by_leaf)
     scaled = [batch.descriptors[leaf.on] for leaf, batch in leaves if isinstance(leaf, DescriptorKernel)]
     for matrix in [*matrices.values(), *scaled]:
         parts = (matrix.indptr, matrix.indices, matrix.data) if sparse.issparse(matrix) else (matrix,)
         for array in parts:
             _add(digest, array)
-    typed = [graphs for graphs in by_leaf if graphs.kernel.typed]
+    typed = [graphs for graphs in by_leaf if graphs.leaf.uses_edge_labels]
     _add(digest, typed[0].batch.edge_labels if typed else None)
-    if any(graphs.kernel.given_scale for graphs in by_leaf):
+    if any(graphs.leaf.uses_node_scale for graphs in by_leaf):
         _add(digest, batch.node_scale)
     for graphs in by_leaf:
-        if isinstance(graphs.kernel, Network) and graphs.kernel.sketch is not None:  # drawn from all that a graph holds
+        if isinstance(graphs.leaf, Network) and graphs.leaf.sketch is not None:  # drawn from all that a graph holds
             _add(digest, content_keys(batch))
-            _add(digest, sketch_rows(graphs.batch, graphs.kernel))
+            _add(digest, sketch_rows(graphs.batch, graphs.leaf))
     return digest.hexdigest()
 
 

@@ -172,8 +172,8 @@ class StoredGram:
         """Return the path of a tile."""
         return self.path / "gram" / "c" / str(tile[0]) / str(tile[1])
 
-    def graphs(self, i: int) -> Ints:
-        """Return the graphs of the i-th row of tiles."""
+    def row_indices(self, i: int) -> Ints:
+        """Return the indices of the graphs of the i-th row of tiles."""
         return self.order[i * self.tile_size : (i + 1) * self.tile_size]
 
     def write(self, tile: Tile, values: Array) -> None:
@@ -250,13 +250,13 @@ class StoredGram:
         """Return the diagonal (n,), reading only the tiles that contain it."""
         out = np.empty(len(self))
         for i in range(-(-len(self) // self.tile_size)):
-            out[self.graphs(i)] = np.diagonal(self.tile((i, i)))
+            out[self.row_indices(i)] = np.diagonal(self.tile((i, i)))
         return out
 
     def _gather(self, rows: Ints, cols: Ints) -> Array:
         """Return K[rows][:, cols]; each tile is read at most once."""
         out = np.empty((len(rows), len(cols)))
-        by_row, by_col = (_split_by_tile(self._position[graphs], self.tile_size) for graphs in (rows, cols))
+        by_row, by_col = (_split_by_tile(self._position[indices], self.tile_size) for indices in (rows, cols))
         needed = sorted({(min(i, j), max(i, j)) for i in by_row for j in by_col})
         for i, j in needed:
             values = self.tile((i, j))

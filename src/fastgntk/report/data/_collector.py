@@ -72,7 +72,7 @@ class Collector:
     prepared: PreparedGraphs
 
     def __post_init__(self) -> None:
-        self.deepest = max(self.prepared.graphs_by_leaf.values(), key=lambda graphs: graphs.kernel.depth)
+        self.deepest = max(self.prepared.graphs_by_leaf.values(), key=lambda graphs: graphs.leaf.depth)
         self.warnings: list[str] = []
         self.report = ReportData(title=self.source.name, warnings=self.warnings, maps=[])
 
@@ -148,10 +148,13 @@ class Collector:
         kinds = {step.kind_ for step in self.prepared.features.values()}
         if len(kinds) > 1:  # graphs that are equal in one kind of features may differ in another
             return
-        leaves = [graphs.kernel for graphs in self.prepared.graphs_by_leaf.values()]
-        typed, given_scale = any(leaf.typed for leaf in leaves), any(leaf.given_scale for leaf in leaves)
-        batch = self.source.batch if given_scale else self.source.batch.with_node_scale(None)
-        description = describe(batch, y, features=self.deepest.kernel.features or "auto")
+        leaves = [graphs.leaf for graphs in self.prepared.graphs_by_leaf.values()]
+        typed, uses_node_scale = (
+            any(leaf.uses_edge_labels for leaf in leaves),
+            any(leaf.uses_node_scale for leaf in leaves),
+        )
+        batch = self.source.batch if uses_node_scale else self.source.batch.with_node_scale(None)
+        description = describe(batch, y, features=self.deepest.leaf.features or "auto")
         self.warnings += _equality_warnings(description.equal_typed if typed else description.equal, len(y))
 
     def add_calibration(self, bins: list[Bin], note: str) -> None:

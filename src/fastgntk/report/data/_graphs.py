@@ -177,7 +177,7 @@ def _same_kernel(out_of_fold: OutOfFold, chosen: Ints) -> Iterator[tuple[int, In
     """
     for index, kernel in enumerate(out_of_fold.kernels):
         graphs = chosen[out_of_fold.kernel_of[chosen] == index]
-        if out_of_fold.trained_on is None or not any(leaf.fitted for leaf in kernel.leaves()):
+        if out_of_fold.trained_on is None or not any(leaf.requires_fit for leaf in kernel.leaves()):
             if len(graphs):
                 yield index, graphs, None
             continue

@@ -13,7 +13,7 @@ from fastgntk._util.threads import single_threaded_blas
 from fastgntk.bench import Baseline
 from fastgntk.engines import compiled_code_runs, refine_colours
 from fastgntk.kernels import GNTK
-from fastgntk.pairwise import LeafGraphs
+from fastgntk.pairwise import PreparedLeaf
 from fastgntk.report._schema import Compression, Group, HeatMap, Map, Speed
 
 __all__ = [
@@ -220,23 +220,23 @@ def _map(name: str, note: str, points: Array) -> Map:
     return Map(name=name, note=note, x=x, y=y)
 
 
-def count_distinct_nodes(graphs: LeafGraphs) -> Compression | None:
+def count_distinct_nodes(graphs: PreparedLeaf) -> Compression | None:
     """Return the number of distinct nodes at each level; None without numba, or for a kernel without nodes."""
-    batch, kernel = graphs.batch, graphs.kernel
+    batch, kernel = graphs.batch, graphs.leaf
     if not compiled_code_runs() or not batch.n_nodes or kernel.features is None:
         return None
-    colours = refine_colours(batch, kernel.depth, **kernel.refinement, operators=False)
+    colours = refine_colours(batch, kernel.depth, **kernel.refinement_options, operators=False)
     return Compression(nodes=batch.n_nodes, distinct=colours.counts)
 
 
-def measure_speed(graphs: LeafGraphs, seconds: float, threads: int) -> Speed | None:
+def measure_speed(graphs: PreparedLeaf, seconds: float, threads: int) -> Speed | None:
     """Return the time of the matrix, and that of one pair at a time in NumPy, extrapolated from some pairs.
 
     The baseline is assumed to scale perfectly with threads. None if a single pair is too slow, or if the baseline does
     not support the kernel.
     """
-    batch, kernel, n = graphs.batch, graphs.kernel, len(graphs.batch)
-    if not isinstance(kernel, GNTK) or kernel.typed or n < 2 or not batch.n_nodes:
+    batch, kernel, n = graphs.batch, graphs.leaf, len(graphs.batch)
+    if not isinstance(kernel, GNTK) or kernel.uses_edge_labels or n < 2 or not batch.n_nodes:
         return None
     if kernel.has_residual or kernel.activation != "relu":
         return None

@@ -37,9 +37,9 @@ class _Entries(NamedTuple):
     keys: Ints
     values: Array
 
-    def select(self, graphs: Ints) -> "_Entries":
+    def select(self, indices: Ints) -> "_Entries":
         """Return the vectors of some graphs."""
-        start, lengths = self.ptr[graphs], np.diff(self.ptr)[graphs]
+        start, lengths = self.ptr[indices], np.diff(self.ptr)[indices]
         ptr = np.concatenate([[0], np.cumsum(lengths)])
         entries = np.arange(ptr[-1]) + np.repeat(start - ptr[:-1], lengths)
         return _Entries(ptr, self.keys[entries], self.values[entries])
@@ -93,7 +93,7 @@ class Histograms(Engine[WeisfeilerLehman, HistogramState, FeatureGroup]):
         """Colour all nodes and count the colours; those of ``cols`` are unchanged."""
         check_graphs(batch, kernel)
         known = None if cols is None else cols.palette
-        colours, palette = colour_nodes(batch, kernel.iterations, typed=kernel.typed, known=known)
+        colours, palette = colour_nodes(batch, kernel.iterations, uses_edge_labels=kernel.uses_edge_labels, known=known)
         entries = _to_entries(batch.offsets, colours, kernel)
         if cols is not None:
             return HistogramState(kernel, palette, colours, batch.offsets, entries, cols.common)
@@ -103,9 +103,9 @@ class Histograms(Engine[WeisfeilerLehman, HistogramState, FeatureGroup]):
 
     def graph_sizes(self, state: HistogramState) -> GraphSizes:
         """Return the sizes of the graphs."""
-        return GraphSizes(state.offsets, levels=state.kernel.depth + 1)
+        return GraphSizes(state.offsets, n_levels=state.kernel.depth + 1)
 
-    def equal_graphs(self, state: HistogramState) -> Ints:
+    def first_equal_graph(self, state: HistogramState) -> Ints:
         """Return for each graph the index of the first one with the same vector."""
         ptr, keys, values = state.entries
         first: dict[tuple[bytes, bytes], int] = {}
@@ -119,9 +119,9 @@ class Histograms(Engine[WeisfeilerLehman, HistogramState, FeatureGroup]):
         graph = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))
         return np.bincount(graph, weights=values**2, minlength=len(ptr) - 1).astype(np.float64)
 
-    def build_group(self, state: HistogramState, graphs: Ints) -> FeatureGroup:
+    def build_group(self, state: HistogramState, indices: Ints) -> FeatureGroup:
         """Arrange the vectors of some graphs as matrices."""
-        return _to_group(state, state.entries.select(np.asarray(graphs, dtype=np.int64)))
+        return _to_group(state, state.entries.select(np.asarray(indices, dtype=np.int64)))
 
     def build_nodes(self, state: HistogramState, batch: GraphBatch) -> FeatureGroup:
         """Give each colour a vector of its own, and each node its share of the vectors of its colours."""
@@ -132,17 +132,17 @@ class Histograms(Engine[WeisfeilerLehman, HistogramState, FeatureGroup]):
         shares = (1.0 / counts)[row], row, n_levels * np.arange(n_nodes + 1)
         return _to_group(state, vectors)._replace(readout=sparse.csr_array(shares, shape=(n_nodes, len(keys))))
 
-    def tile(self, rows: FeatureGroup, cols: FeatureGroup, cancelled: CancelFlag | None = None) -> Array:  # noqa: ARG002
+    def tile_readouts(self, rows: FeatureGroup, cols: FeatureGroup, cancelled: CancelFlag | None = None) -> Array:  # noqa: ARG002
         """Multiply the vectors of two groups level by level."""
         return np.stack([_multiply(rows.level(level), cols.level(level)) for level in range(rows.n_levels)])
 
-    def weighted_tile(self, rows: FeatureGroup, cols: FeatureGroup) -> Array:
+    def weighted_readouts(self, rows: FeatureGroup, cols: FeatureGroup) -> Array:
         """Multiply the vectors of two groups; all levels have the weight 1."""
         return _multiply(rows, cols)
 
     def tile_bytes(self, rows: Extent, cols: Extent) -> int:
         """Count the readouts, and for one level the products, and with nodes as rows those of their colours."""
-        return 8 * (2 * rows.levels + 4) * rows.graphs * cols.graphs
+        return 8 * (2 * rows.n_levels + 4) * rows.n_graphs * cols.n_graphs
 
     def kept_bytes(self, state: HistogramState) -> int:
         """Count the state, the dense columns, and the sparse ones twice."""

@@ -104,20 +104,20 @@ class Vectors(Engine[DescriptorKernel, _State, _Group]):
         """Treat every graph as a single node."""
         return GraphSizes(np.arange(state.vectors.shape[0] + 1))
 
-    def equal_graphs(self, state: _State) -> Ints:
+    def first_equal_graph(self, state: _State) -> Ints:
         """Return for each graph the index of the first one with the same vector."""
         return _equal_rows(state.vectors)
 
-    def build_group(self, state: _State, graphs: Ints) -> _Group:
+    def build_group(self, state: _State, indices: Ints) -> _Group:
         """Take the vectors of some graphs."""
-        vectors = state.vectors[graphs]
+        vectors = state.vectors[indices]
         return _Group(state.kernel, vectors, _to_unary(vectors) if isinstance(state.kernel, Tanimoto) else None)
 
     def build_nodes(self, state: _State, batch: GraphBatch) -> _Group:  # noqa: ARG002
         """Raise an error: these values belong to no node."""
         raise InputError(f"{state.kernel!r} has no contributions of nodes, because descriptors belong to whole graphs.")
 
-    def tile(self, rows: _Group, cols: _Group, cancelled: CancelFlag | None = None) -> Array:  # noqa: ARG002
+    def tile_readouts(self, rows: _Group, cols: _Group, cancelled: CancelFlag | None = None) -> Array:  # noqa: ARG002
         """Return the values of the only level, shape (1, len(rows), len(cols))."""
         match rows.kernel:
             case RBF():
@@ -132,7 +132,7 @@ class Vectors(Engine[DescriptorKernel, _State, _Group]):
 
     def tile_bytes(self, rows: Extent, cols: Extent) -> int:
         """Count the values, inner products and norms of all pairs."""
-        return 4 * 8 * rows.graphs * cols.graphs
+        return 4 * 8 * rows.n_graphs * cols.n_graphs
 
     def kept_bytes(self, state: _State) -> int:
         """Count the vectors of all graphs and of all groups, and counts in unary form."""

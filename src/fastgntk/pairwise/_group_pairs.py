@@ -1,4 +1,4 @@
-"""Values of one leaf of a kernel, tile by tile on threads: matrices, diagonals, and contributions of nodes.
+"""Values of one leaf of a kernel, one pair of groups at a time, on threads: matrices, diagonals, and contributions.
 
 ``result_bytes`` is the size of the whole result, which may be larger than the array that a function returns.
 """
@@ -11,54 +11,54 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastgntk._util.arrays import Array, Ints
-from fastgntk._util.threads import run, single_threaded_blas
+from fastgntk._util.threads import run_on_threads, single_threaded_blas
 from fastgntk.errors import InputError
 from fastgntk.kernels import Network
 from fastgntk.pairwise._combine import combine_levels, mirror_upper_triangle
 from fastgntk.pairwise._compute import Compute, check_fits_memory
-from fastgntk.pairwise._leaf_graphs import BuiltGroup, LeafGraphs
 from fastgntk.pairwise._plan import Plan, plan_cross, plan_diagonal, plan_gram
+from fastgntk.pairwise._prepared_leaf import BuiltGroup, PreparedLeaf
 
-__all__ = ["compute_levels", "compute_values", "leaf_contributions", "leaf_cross", "leaf_diagonal", "leaf_gram"]
-__all__ += ["leaf_levels"]
+__all__ = ["compute_readouts", "compute_values", "leaf_contributions", "leaf_cross", "leaf_diagonal", "leaf_gram"]
+__all__ += ["leaf_readouts"]
 
 _log = logging.getLogger("fastgntk")
 
 Write = Callable[[Ints, Ints, Array], None]
-"""Called as write(row graphs, column graphs, tile) for each tile."""
+"""Called as write(row indices, column indices, tile) with the tile of each pair of groups."""
 
 ComputeTile = Callable[[BuiltGroup, BuiltGroup, NDArray[np.uint8]], Array]
-"""`compute_values`, or `compute_levels` for the readouts of all levels."""
+"""`compute_values`, or `compute_readouts` for the readouts of all levels."""
 
 
-def leaf_gram(graphs: LeafGraphs, compute: Compute, result_bytes: int) -> Array:
+def leaf_gram(graphs: PreparedLeaf, compute: Compute, result_bytes: int) -> Array:
     """Return the Gram matrix (n, n)."""
     out = np.zeros((graphs.n, graphs.n))
     write = _write_both_triangles(out)
-    _compute_tiles(graphs, graphs, plan_gram(graphs.groups), write, compute, result_bytes)
+    _compute_group_pairs(graphs, graphs, plan_gram(graphs.groups), write, compute, result_bytes)
     return out
 
 
-def leaf_levels(graphs: LeafGraphs, compute: Compute) -> Array:
+def leaf_readouts(graphs: PreparedLeaf, compute: Compute) -> Array:
     """Return the readouts of all levels, shape (L + 1, n, n)."""
-    out = np.zeros((graphs.kernel.depth + 1, graphs.n, graphs.n))
+    out = np.zeros((graphs.leaf.depth + 1, graphs.n, graphs.n))
     write = _write_both_triangles(out)
-    _compute_tiles(graphs, graphs, plan_gram(graphs.groups), write, compute, out.nbytes, compute_levels)
+    _compute_group_pairs(graphs, graphs, plan_gram(graphs.groups), write, compute, out.nbytes, compute_readouts)
     return out
 
 
-def leaf_cross(rows: LeafGraphs, cols: LeafGraphs, compute: Compute, result_bytes: int) -> Array:
+def leaf_cross(rows: PreparedLeaf, cols: PreparedLeaf, compute: Compute, result_bytes: int) -> Array:
     """Return the kernel (n, m) between two sets of graphs that were prepared the same way."""
     out = np.zeros((rows.n, cols.n))
 
     def write(rows: Ints, cols: Ints, values: Array) -> None:
         out[rows[:, None], cols] = values
 
-    _compute_tiles(rows, cols, plan_cross(rows.groups, cols.groups), write, compute, result_bytes)
+    _compute_group_pairs(rows, cols, plan_cross(rows.groups, cols.groups), write, compute, result_bytes)
     return out
 
 
-def leaf_diagonal(graphs: LeafGraphs, compute: Compute) -> Array:
+def leaf_diagonal(graphs: PreparedLeaf, compute: Compute) -> Array:
     """Return the kernel of each graph with itself (n,); groups are built one by one and not kept."""
     diagonal = graphs.engine.diagonal(graphs.state)
     if diagonal is not None:
@@ -75,11 +75,11 @@ def leaf_diagonal(graphs: LeafGraphs, compute: Compute) -> Array:
     def write(rows: Ints, _: Ints, values: Array) -> None:
         out[rows] = np.diagonal(values)
 
-    _run_tiles(graphs, plan, pick, write, n_threads, compute)
+    _run_group_pairs(graphs, plan, pick, write, n_threads, compute)
     return out
 
 
-def leaf_contributions(graph: LeafGraphs, cols: LeafGraphs, compute: Compute) -> Array:
+def leaf_contributions(graph: PreparedLeaf, cols: PreparedLeaf, compute: Compute) -> Array:
     """Return the contributions (N, m) of the nodes of a single graph to its row of the matrix."""
     out = np.zeros((graph.batch.n_nodes, cols.n))
     check_fits_memory(out.nbytes, compute.memory_budget)
@@ -93,27 +93,27 @@ def leaf_contributions(graph: LeafGraphs, cols: LeafGraphs, compute: Compute) ->
     def write(_: Ints, cols: Ints, values: Array) -> None:
         out[:, cols] = values
 
-    _run_tiles(graph, plan, lambda _, j: (nodes, col_groups[j]), write, n_threads, compute.with_progress(None))
+    _run_group_pairs(graph, plan, lambda _, j: (nodes, col_groups[j]), write, n_threads, compute.with_progress(None))
     return out
 
 
-def _compute_tiles(
-    rows: LeafGraphs,
-    cols: LeafGraphs,
+def _compute_group_pairs(
+    rows: PreparedLeaf,
+    cols: PreparedLeaf,
     plan: Plan,
     write: Write,
     compute: Compute,
     result_bytes: int,
     compute_tile: ComputeTile | None = None,
 ) -> None:
-    """Compute every tile of the plan, and pass it to ``write``; ``cols`` may be the same graphs as ``rows``."""
+    """Compute the tile of every pair of groups, and pass it to ``write``; ``cols`` may be ``rows``."""
     n_threads = rows.affordable_threads(plan, compute, result_bytes, None if cols is rows else cols)
     row_groups, col_groups = rows.build(n_threads), cols.build(n_threads)
-    _run_tiles(rows, plan, lambda i, j: (row_groups[i], col_groups[j]), write, n_threads, compute, compute_tile)
+    _run_group_pairs(rows, plan, lambda i, j: (row_groups[i], col_groups[j]), write, n_threads, compute, compute_tile)
 
 
-def _run_tiles(
-    graphs: LeafGraphs,
+def _run_group_pairs(
+    graphs: PreparedLeaf,
     plan: Plan,
     pick: Callable[[int, int], tuple[BuiltGroup, BuiltGroup]],
     write: Write,
@@ -121,44 +121,42 @@ def _run_tiles(
     compute: Compute,
     compute_tile: ComputeTile | None = None,
 ) -> None:
-    """Compute every tile of the plan from the two groups that ``pick`` returns, by default its values."""
+    """Compute the tile of every pair of groups from the data that ``pick`` returns, by default its values."""
     cancelled = np.zeros(1, dtype=np.uint8)  # one flag per call: other calls may use these graphs at the same time
 
-    def compute_and_write(tile: tuple[int, int]) -> None:
-        rows, cols = pick(*tile)
-        write(rows.group.graphs, cols.group.graphs, (compute_tile or compute_values)(rows, cols, cancelled))
+    def compute_and_write(group_pair: tuple[int, int]) -> None:
+        rows, cols = pick(*group_pair)
+        write(rows.group.indices, cols.group.indices, (compute_tile or compute_values)(rows, cols, cancelled))
 
-    shown = (graphs.engine.name, graphs.choice.reason, graphs.kernel, len(plan.tiles), n_threads)
+    shown = (graphs.engine.name, graphs.choice.reason, graphs.leaf, len(plan.group_pairs), n_threads)
     _log.info("engine %s (%s): %s, %d tiles on %d threads", *shown)
     with single_threaded_blas():
-        run(compute_and_write, plan.tiles, n_threads, plan.cost, compute.progress, cancelled)
+        run_on_threads(compute_and_write, plan.group_pairs, n_threads, plan.cost, compute.progress, cancelled)
 
 
 def compute_values(rows: BuiltGroup, cols: BuiltGroup, cancelled: NDArray[np.uint8]) -> Array:
     """Compute the kernel between two groups, and raise an error if some values are not finite."""
     with _name_groups(rows, cols):
-        values: Array | None = rows.engine.weighted_tile(rows.data, cols.data)
+        values: Array | None = rows.engine.weighted_readouts(rows.data, cols.data)
     if values is None:
-        return combine_levels(compute_levels(rows, cols, cancelled), rows.kernel)
+        return combine_levels(compute_readouts(rows, cols, cancelled), rows.leaf)
     return _pool(values, rows, cols)
 
 
-def compute_levels(rows: BuiltGroup, cols: BuiltGroup, cancelled: NDArray[np.uint8]) -> Array:
+def compute_readouts(rows: BuiltGroup, cols: BuiltGroup, cancelled: NDArray[np.uint8]) -> Array:
     """Compute the readouts of all levels between two groups, and raise an error if some are not finite."""
     with _name_groups(rows, cols):
-        levels: Array = rows.engine.tile(rows.data, cols.data, cancelled)
-    if cancelled[0] or np.isfinite(levels).all():
-        return _pool(levels, rows, cols)
+        readouts: Array = rows.engine.tile_readouts(rows.data, cols.data, cancelled)
+    if cancelled[0] or np.isfinite(readouts).all():
+        return _pool(readouts, rows, cols)
     groups = f"{rows.group} × {cols.group}"
-    if not isinstance(rows.kernel, Network):
-        raise InputError(
-            f"values of {rows.kernel} for graphs {groups} leave the range of float64; use smaller numbers."
-        )
-    level = int(np.argwhere(~np.isfinite(levels))[0][0])
-    scales = " or ".join(f"scale={name!r}" for name in ("degree", "unit") if name != rows.kernel.scale)
+    if not isinstance(rows.leaf, Network):
+        raise InputError(f"values of {rows.leaf} for graphs {groups} leave the range of float64; use smaller numbers.")
+    level = int(np.argwhere(~np.isfinite(readouts))[0][0])
+    scales = " or ".join(f"scale={name!r}" for name in ("degree", "unit") if name != rows.leaf.scale)
     raise InputError(
         f"kernel values of graphs {groups} leave the range of float64 at block {level} of "
-        f"{rows.kernel.blocks}; use {scales}, fewer blocks, or smaller features and weights."
+        f"{rows.leaf.blocks}; use {scales}, fewer blocks, or smaller features and weights."
     )
 
 

@@ -1,4 +1,4 @@
-"""Graphs prepared for one leaf of a kernel: engine, its state and groups; `_tiles` computes values from them."""
+"""Graphs prepared for one leaf of a kernel: engine, its state and groups; `_group_pairs` computes values from them."""
 
 import threading
 from dataclasses import dataclass, field, replace
@@ -8,34 +8,34 @@ import numpy as np
 
 from fastgntk._util.arrays import Array, Ints
 from fastgntk._util.text import format_bytes, round_up_bytes
-from fastgntk._util.threads import run, single_threaded_blas
-from fastgntk.engines import Choice, Engine, GraphRange, equal_graphs, first_with_equal_colours
+from fastgntk._util.threads import run_on_threads, single_threaded_blas
+from fastgntk.engines import Engine, EngineChoice, GraphRange, first_equal_graph, first_with_equal_colours
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import Leaf
 from fastgntk.pairwise._compute import Compute
 from fastgntk.pairwise._plan import GraphGroup, Plan, cut_into_groups, largest_extent
 
-__all__ = ["BuiltGroup", "LeafGraphs"]
+__all__ = ["BuiltGroup", "PreparedLeaf"]
 
 
 class BuiltGroup(NamedTuple):
     """A group of graphs, or the nodes of one graph, with the data from which the engine computes tiles."""
 
     group: GraphGroup
-    kernel: Leaf
+    leaf: Leaf
     engine: Engine[Any, Any, Any]
     data: Any
     divisors: Array | None = None  # of the readouts of its graphs, or of its nodes; None if they are sums
 
 
 @dataclass(frozen=True, eq=False)
-class LeafGraphs:
+class PreparedLeaf:
     """Graphs prepared for one leaf."""
 
-    kernel: Leaf
+    leaf: Leaf
     batch: GraphBatch  # with encoded node features
-    choice: Choice
+    choice: EngineChoice
     state: Any  # of the engine
     groups: tuple[GraphGroup, ...]
     built_groups: list[BuiltGroup] = field(default_factory=list)  # filled when groups are first needed
@@ -52,15 +52,15 @@ class LeafGraphs:
         return self.choice.engine
 
     @classmethod
-    def prepare(cls, kernel: Leaf, batch: GraphBatch, choice: Choice, cols: Self | None = None) -> Self:
+    def prepare(cls, leaf: Leaf, batch: GraphBatch, choice: EngineChoice, cols: Self | None = None) -> Self:
         """Do all work that needs one graph only, and cut the graphs into groups.
 
         ``cols`` are the column graphs, if these are rows of a matrix with other graphs.
         """
         engine = choice.engine
         with np.errstate(all="ignore"):  # an overflow makes tiles infinite, and those raise an error
-            state = engine.prepare(batch, kernel, None if cols is None else cols.state)
-        return cls(kernel, batch, choice, state, cut_into_groups(engine.graph_sizes(state), engine.max_group_nodes))
+            state = engine.prepare(batch, leaf, None if cols is None else cols.state)
+        return cls(leaf, batch, choice, state, cut_into_groups(engine.graph_sizes(state), engine.max_group_nodes))
 
     def cut(self, tile_size: int, order: Ints | None = None) -> Self:
         """Return the same graphs in other groups; ``tile_size`` and ``order`` as in `cut_into_groups`."""
@@ -68,16 +68,16 @@ class LeafGraphs:
         groups = cut_into_groups(engine.graph_sizes(self.state), engine.max_group_nodes, tile_size, order)
         return replace(self, groups=groups, built_groups=[], lock=threading.Lock())
 
-    def equal_graphs(self) -> Ints:
-        """Return for each graph the index of the first one that the kernel cannot distinguish from it."""
+    def first_equal_graph(self) -> Ints:
+        """Return for each graph the index of the first one that the leaf cannot distinguish from it."""
         engine = self.engine
-        first_equal = engine.equal_graphs(self.state)
+        first_equal = engine.first_equal_graph(self.state)
         if first_equal is not None:
             return first_equal
         colours = engine.colours(self.state)
         if colours is not None:
             return first_with_equal_colours(self.batch.offsets, colours)
-        return equal_graphs(self.batch, self.kernel.depth, **self.kernel.refinement)
+        return first_equal_graph(self.batch, self.leaf.depth, **self.leaf.refinement_options)
 
     def build(self, n_threads: int) -> list[BuiltGroup]:
         """Build every group, once."""
@@ -90,7 +90,7 @@ class LeafGraphs:
                     built[i] = self.build_group(state, self.groups[i])
 
                 with single_threaded_blas():
-                    run(build_group, range(len(built)), n_threads)
+                    run_on_threads(build_group, range(len(built)), n_threads)
                 self.built_groups[:] = built
         return self.built_groups
 
@@ -101,7 +101,7 @@ class LeafGraphs:
         def run_task(task: GraphRange) -> None:
             engine.run_task(self.state, task, cancelled)
 
-        run(run_task, engine.preparation_tasks(self.state), n_threads, cancelled=cancelled)
+        run_on_threads(run_task, engine.preparation_tasks(self.state), n_threads, cancelled=cancelled)
         return engine.finish_preparation(self.state)
 
     def build_group(self, state: Any, group: GraphGroup) -> BuiltGroup:
@@ -109,22 +109,22 @@ class LeafGraphs:
         # New threads start with NumPy's default error state, so `errstate` belongs here and not around the loop.
         try:
             with np.errstate(all="ignore"):
-                data = self.engine.build_group(state, group.graphs)
+                data = self.engine.build_group(state, group.indices)
         except Exception as error:
             error.add_note(f"while preparing graphs {group}")
             raise
-        return BuiltGroup(group, self.kernel, self.engine, data, self._divisors(group.graphs))
+        return BuiltGroup(group, self.leaf, self.engine, data, self._divisors(group.indices))
 
     def build_nodes(self, n_threads: int) -> BuiltGroup:
         """Build the nodes of a single graph as rows of tiles."""
         with single_threaded_blas(), np.errstate(all="ignore"):
             data = self.engine.build_nodes(self.finish_preparation(n_threads), self.batch)
         graph_of_node = np.zeros(self.batch.n_nodes, dtype=np.int64)
-        return BuiltGroup(self.groups[0], self.kernel, self.engine, data, self._divisors(graph_of_node))
+        return BuiltGroup(self.groups[0], self.leaf, self.engine, data, self._divisors(graph_of_node))
 
-    def _divisors(self, graphs: Ints) -> Array | None:
+    def _divisors(self, indices: Ints) -> Array | None:
         """Return the number of nodes of each graph if readouts are means; 1 for a graph without nodes."""
-        return np.maximum(self.batch.sizes[graphs], 1).astype(np.float64) if self.kernel.pool == "mean" else None
+        return np.maximum(self.batch.sizes[indices], 1).astype(np.float64) if self.leaf.pool == "mean" else None
 
     def affordable_threads(
         self, plan: Plan, compute: Compute, result_bytes: int, cols: Self | None = None, readouts: int = 1
@@ -139,7 +139,7 @@ class LeafGraphs:
             return 1
         # Building a group takes as much memory as a tile of the group with itself, so the largest group decides.
         largest = largest_extent(groups)
-        largest = largest._replace(graphs=max(largest.graphs, readouts))
+        largest = largest._replace(n_graphs=max(largest.n_graphs, readouts))
         engine, memory_budget = self.engine, compute.memory_budget
         tile_bytes = engine.tile_bytes(largest, largest)
         kept_bytes = result_bytes + engine.kept_bytes(self.state)

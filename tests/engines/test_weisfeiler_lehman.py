@@ -26,7 +26,7 @@ from fastgntk import (
     prepare,
 )
 from fastgntk.engines import _subtree_colours as colours
-from fastgntk.engines._histograms import Histograms
+from fastgntk.engines._weisfeiler_lehman import Histograms
 
 MUTAG = datasets.load("MUTAG").graphs
 
@@ -76,8 +76,8 @@ def test_common_and_rare_colours_together_equal_the_definition(kernel, monkeypat
 def test_new_colours_match_nothing_and_count_in_the_diagonal(kernel):
     whole = gram(MUTAG, kernel)
     train = prepare(MUTAG[:20], kernel)
-    new = train.prepare_others(MUTAG[20:120])
-    newer = new.prepare_others(MUTAG[120:])  # its colours follow those of both
+    new = train.prepare_rows(MUTAG[20:120])
+    newer = new.prepare_rows(MUTAG[120:])  # its colours follow those of both
     assert np.array_equal(cross_gram(new, train), whole[20:120, :20])
     assert np.array_equal(cross_gram(newer, new), whole[120:, 20:120])
     assert np.array_equal(gram(newer), whole[120:, 120:])
@@ -91,8 +91,8 @@ def test_dictionaries_colour_as_compiled_code_does(monkeypatch):
     found = []
     for colour in (colours._colour_compiled, colours._colour_by_dictionary):
         monkeypatch.setattr(colours, "_colour_compiled", colour)
-        _, palette = colours.colour_nodes(half, 3, typed=True)
-        found.append(colours.colour_nodes(batch, 3, typed=True, known=palette))
+        _, palette = colours.colour_nodes(half, 3, uses_edge_labels=True)
+        found.append(colours.colour_nodes(batch, 3, uses_edge_labels=True, known=palette))
     for one, two in zip(found[0][1].levels, found[1][1].levels, strict=True):
         assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
     assert np.array_equal(found[0][0], found[1][0])
