@@ -84,7 +84,7 @@ def gntk(split: Split, depth: str = "best", edges: str = "plain") -> Outcome:
         "calibrated": np.array([model.intervals_.width(c) * deviation for c in COVERAGES]),
         "raw": np.array([ndtri(0.5 + c / 2) * deviation for c in COVERAGES]),
     }
-    chosen = model.best_params_ | {"leave_one_out": model.best_score_, "single_depth": model.single_depth_score_}
+    chosen = model.best_params_ | {"leave_one_out": model.best_loss_, "single_depth": model.single_depth_loss_}
     chosen["kernel"] = repr(chosen["kernel"])
     return Outcome(mean, half, predicting - fitting, end - predicting, json.dumps(chosen))
 
@@ -128,7 +128,7 @@ def tanimoto(split: Split) -> Outcome:
     center, scale = y.mean(), y.std()
     Y = (y - center) / scale
     path = EigenPath(1.0 + similarity(train, train))
-    ridge = RIDGES[int(path.scores(Y, RIDGES, "likelihood").argmin())]
+    ridge = RIDGES[int(path.losses(Y, RIDGES, "likelihood").argmin())]
     found = path.solution(Y, ridge)
     predicting = time.perf_counter()
     cross = 1.0 + similarity(test, train)

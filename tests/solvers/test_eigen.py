@@ -96,7 +96,7 @@ def test_groups_that_are_not_equal_are_refused(monkeypatch):
         EigenPath(K, MEMBER + 0.5)
 
 
-def test_scores_of_ridges_are_those_of_refits():
+def test_losses_of_ridges_are_those_of_refits():
     problem = case()
     ridges = 10.0 ** np.arange(-6.0, 3.0)
     path = EigenPath(problem.K, weights=problem.weights)
@@ -106,8 +106,8 @@ def test_scores_of_ridges_are_those_of_refits():
         share = problem.weights / problem.weights.sum()
         errors.append(np.mean(share @ found.leave_one_out**2 / (share @ problem.Y**2)))
         likelihoods.append(-found.log_marginal_likelihood.mean())
-    SOLVED.check(path.scores(problem.Y, ridges), errors)
-    SOLVED.check(path.scores(problem.Y, ridges, "likelihood"), likelihoods)
+    SOLVED.check(path.losses(problem.Y, ridges), errors)
+    SOLVED.check(path.losses(problem.Y, ridges, "likelihood"), likelihoods)
     assert np.argmin(errors) != np.argmin(likelihoods)
     assert 0 < np.argmin(errors) < len(ridges) - 1
 
@@ -115,26 +115,26 @@ def test_scores_of_ridges_are_those_of_refits():
 def test_no_target_outweighs_another_by_its_units():
     problem = case()
     path = EigenPath(problem.K)
-    SOLVED.check(path.scores(problem.Y * [1.0, 1e6, 1e-6], RIDGES), path.scores(problem.Y, RIDGES))
+    SOLVED.check(path.losses(problem.Y * [1.0, 1e6, 1e-6], RIDGES), path.losses(problem.Y, RIDGES))
 
 
 def test_a_target_of_zeros_has_no_say():
     problem = case()
     path = EigenPath(problem.K)
     for by in ("leave_one_out", "likelihood"):
-        with_zeros = path.scores(np.hstack([problem.Y, np.zeros((len(problem.Y), 1))]), RIDGES, by)
-        SOLVED.check(with_zeros, path.scores(problem.Y, RIDGES, by))
+        with_zeros = path.losses(np.hstack([problem.Y, np.zeros((len(problem.Y), 1))]), RIDGES, by)
+        SOLVED.check(with_zeros, path.losses(problem.Y, RIDGES, by))
     with pytest.raises(InputError, match="all targets are 0"):
-        path.scores(np.zeros(len(problem.K)), RIDGES)
+        path.losses(np.zeros(len(problem.K)), RIDGES)
 
 
 def test_what_cannot_be_used_is_refused():
     problem = case()
     path = EigenPath(problem.K)
     with pytest.raises(InputError, match="criterion must be one of leave_one_out, likelihood, but is 'r2'"):
-        path.scores(problem.Y, RIDGES, "r2")
+        path.losses(problem.Y, RIDGES, "r2")
     with pytest.raises(InputError, match="at least one ridge"):
-        path.scores(problem.Y, [])
+        path.losses(problem.Y, [])
     with pytest.raises(InputError, match="ridge must be a number, 0 or more"):
         path.jitter([0.1, -0.1])
     with pytest.raises(InputError, match="no graphs"):

@@ -16,11 +16,17 @@ from fastgntk.graphs import GraphBatch, as_graphs
 from fastgntk.kernels import Kernel, Network
 from fastgntk.models import ClassificationModel, GraphModel, RegressionModel, Targets, TrainingKernel
 from fastgntk.pairwise import Compute, check_compute, choose_engine_for_reuse, prepare_batch
-from fastgntk.selection._comparison import Comparison, ScoredKernel, is_single, scale_progress, subset
+from fastgntk.selection._comparison import Comparison, KernelLoss, is_single, scale_progress, subset
 from fastgntk.selection._fold_grams import FoldGrams, map_folds
 from fastgntk.selection._grid import Candidates, Grid, check_candidates, check_sketches, svm_processes
 from fastgntk.selection._score_kernels import score_kernels
-from fastgntk.solvers import Criterion, EigenPath, Score, misclassification, stable_ridge
+from fastgntk.solvers import (
+    ChooseRidge,
+    Criterion,
+    EigenPath,
+    choose_ridge_by_error_rate,
+    choose_ridge_by_squared_error,
+)
 
 __all__ = ["GraphClassifierCV", "GraphRegressorCV", "Search"]
 
@@ -70,7 +76,7 @@ class Search(Value):
 
 
 class _SearchModel(GraphModel):
-    """Base of both searches: the comparison of candidates, and the table of scores."""
+    """Base of both searches: the comparison of candidates, and the table of losses."""
 
     kernels: Grid | Candidates | Sequence[Kernel] | None
     alphas: Sequence[float] | None
@@ -78,9 +84,9 @@ class _SearchModel(GraphModel):
     _engine: str  # the engine of the comparison
 
     def _compare(
-        self, batch: GraphBatch, Y: Array, score: Score, weights: Array | None, finalists: int = _FINALISTS
-    ) -> list[ScoredKernel]:
-        """Return the best kernels, best first, and store all scores; ``finalists`` is the default number."""
+        self, batch: GraphBatch, Y: Array, choose_ridge: ChooseRidge, weights: Array | None, finalists: int = _FINALISTS
+    ) -> list[KernelLoss]:
+        """Return the best kernels, best first, and store all losses; ``finalists`` is the default number."""
         search, compute = self.search, check_compute(self.compute)
         if not isinstance(search, Search):
             kind = type(search).__name__
@@ -91,23 +97,23 @@ class _SearchModel(GraphModel):
         check_sketches(kernels, compute)
         alphas, progress = models.check_alphas(self.alphas), compute.progress
         compute = self._fix_engine(batch, kernels, compute)
-        comparison = Comparison(batch, Y, weights, alphas, score, search.screen, self._seed(), compute)
+        comparison = Comparison(batch, Y, weights, alphas, choose_ridge, search.screen, self._seed(), compute)
         start = 0.0
         if search.weights == "likelihood" or (search.weights == "auto" and self.kernels is None):
             start = 0.3
             kernels = comparison.optimise_part_weights(kernels, scale_progress(progress, 0.0, start))
         advance = scale_progress(progress, start, 0.5 if mix else 0.8)
         best, tried = comparison.select(kernels, search.finalists or finalists, advance)
-        single = [scored for scored in tried if is_single(scored.kernel)]
-        self.single_depth_score_ = min((scored.score for scored in single), default=np.inf)
+        single = [result.loss for result in tried if is_single(result.kernel)]
+        self.single_depth_loss_ = min(single, default=np.inf)
         if mix:
             mixed = comparison.optimise_level_weights(tried, scale_progress(progress, 0.5, 0.8))
-            combined = [s for s in tried if not is_single(s.kernel) and s.score < mixed.score]
-            best = [min(combined, key=lambda scored: scored.score, default=mixed)]
+            combined = [result for result in tried if not is_single(result.kernel) and result.loss < mixed.loss]
+            best = [min(combined, key=lambda result: result.loss, default=mixed)]
             tried = [*tried, mixed]
         self.cv_results_ = {
-            "params": [{"kernel": scored.kernel, "alpha": scored.alpha} for scored in tried],
-            "score": [scored.score for scored in tried],
+            "params": [{"kernel": result.kernel, "alpha": result.alpha} for result in tried],
+            "loss": [result.loss for result in tried],
         }
         return best
 
@@ -157,20 +163,20 @@ class GraphRegressorCV(RegressionModel, _SearchModel):
     ----------
     best_params_ : dict
         Parameters of the equivalent :class:`GraphRegressor`.
-    best_score_ : float
+    best_loss_ : float
         Mean squared leave-one-out error relative to the variance of the targets (or the negative log likelihood).
     cv_results_ : dict
-        ``"params"`` and ``"score"`` of every kernel in the first comparison.
-    single_depth_score_ : float
-        The best score of a single depth in the first comparison, as a baseline for a mix; infinite if all kernels are
-        combinations.
+        ``"params"`` and ``"loss"`` of every kernel in the first comparison; a lower loss is better.
+    single_depth_loss_ : float
+        The smallest loss of a single depth in the first comparison, as a baseline for a mix; infinite if all kernels
+        are combinations.
 
     Examples
     --------
     >>> import fastgntk as fg
     >>> graphs = fg.datasets.load("MUTAG").graphs[:60]
     >>> model = fg.GraphRegressorCV([fg.GNTK(1, 1), fg.GNTK(2, 1)]).fit(graphs, graphs.sizes)
-    >>> model.best_score_ < 0.01, model.predict(graphs[:1]).shape
+    >>> model.best_loss_ < 0.01, model.predict(graphs[:1]).shape
     (True, (1,))
     """
 
@@ -201,18 +207,18 @@ class GraphRegressorCV(RegressionModel, _SearchModel):
         values = models.check_targets(y, len(batch))
         weights = models.check_sample_weight(sample_weight, len(batch))
 
-        def score(path: EigenPath, Y: Array, alphas: Sequence[float]) -> tuple[float, float]:
+        def choose_ridge(path: EigenPath, Y: Array, alphas: Sequence[float]) -> tuple[float, float]:
             if not Y.any():  # constant targets: all kernels are equally good
                 return alphas[0], 0.0
             if self.search.criterion == "leave_one_out":
-                return stable_ridge(path, Y, alphas)
-            scores = path.scores(Y, alphas, "likelihood")
-            return alphas[int(scores.argmin())], float(scores.min())
+                return choose_ridge_by_squared_error(path, Y, alphas)
+            losses = path.losses(Y, alphas, "likelihood")
+            return alphas[int(losses.argmin())], float(losses.min())
 
         models.check_solver_options(self.solver, self.n_components)
-        best = self._compare(batch, Targets.from_y(values, weights).values, score, weights)[0]
+        best = self._compare(batch, Targets.from_y(values, weights).values, choose_ridge, weights)[0]
         self.best_params_ = {"kernel": best.kernel, "alpha": best.alpha}
-        self.best_score_ = best.score
+        self.best_loss_ = best.loss
         advance = scale_progress(self._progress(), 0.8, 1.0)
         kernel = self._final_kernel(batch, best.kernel, lambda done, total: advance(done / max(total, 1)))
         self._solve(kernel, values, weights, best.alpha)
@@ -244,10 +250,10 @@ class GraphClassifierCV(ClassificationModel, _SearchModel):
         Five-fold accuracy, or leave-one-out accuracy for ``method="ridge"``. Beyond 5,000 graphs, SVMs are compared on
         ``search.screen`` of them.
     cv_results_ : dict
-        ``"params"`` and ``"score"`` of every kernel in the first comparison: the leave-one-out error rate of ridge
+        ``"params"`` and ``"loss"`` of every kernel in the first comparison: the leave-one-out error rate of ridge
         regression, with ties broken by the squared error. Lower is better.
-    single_depth_score_ : float
-        The best of these scores among kernels of a single depth; infinite if all kernels are combinations.
+    single_depth_loss_ : float
+        The smallest of these losses among kernels of a single depth; infinite if all kernels are combinations.
 
     Examples
     --------
@@ -295,11 +301,11 @@ class GraphClassifierCV(ClassificationModel, _SearchModel):
         signs = models.class_signs(class_ids, len(classes))
         if self.method == "svm":
             finalists = int(np.clip(_SVM_WORK // len(batch) ** 2, _FINALISTS, _MAX_FINALISTS))
-            compared = self._compare(batch, signs, misclassification, None, finalists)
+            compared = self._compare(batch, signs, choose_ridge_by_error_rate, None, finalists)
             best, C, self.best_score_ = self._compare_svms(batch, class_ids, compared)
             self.best_params_ = {"kernel": best.kernel, "method": "svm", "C": C}
         else:
-            best = self._compare(batch, signs, misclassification, self._ridge_weights(class_ids, weights))[0]
+            best = self._compare(batch, signs, choose_ridge_by_error_rate, self._ridge_weights(class_ids, weights))[0]
             C = 10.0
             self.best_params_ = {"kernel": best.kernel, "method": "ridge", "alpha": best.alpha}
         kernel = self._final_kernel(batch, best.kernel, None)
@@ -311,8 +317,8 @@ class GraphClassifierCV(ClassificationModel, _SearchModel):
         return self
 
     def _compare_svms(
-        self, batch: GraphBatch, classes: Ints, finalists: list[ScoredKernel]
-    ) -> tuple[ScoredKernel, float, float]:
+        self, batch: GraphBatch, classes: Ints, finalists: list[KernelLoss]
+    ) -> tuple[KernelLoss, float, float]:
         """Return the best kernel, its best C, and their accuracy over the folds; the first of equals."""
         _, Cs = check_candidates(self.kernels, Grid.full())
         if len(classes) > _MAX_SVM_GRAPHS:  # SVMs of all graphs, for every kernel and C, would take hours

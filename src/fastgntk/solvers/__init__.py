@@ -26,7 +26,13 @@ To add a solver: a file with a function from :class:`Problem` to :class:`Solutio
 ``_solve``; the tests that compare solvers then run on it. Figures: ``benchmarks/solvers.py``.
 """
 
-from fastgntk.solvers._eigen import Criterion, EigenPath, Score, misclassification, stable_ridge
+from fastgntk.solvers._eigen import (
+    ChooseRidge,
+    Criterion,
+    EigenPath,
+    choose_ridge_by_error_rate,
+    choose_ridge_by_squared_error,
+)
 from fastgntk.solvers._held_out import leave_one_out_without
 from fastgntk.solvers._low_rank import FeatureSource, regress_on_features
 from fastgntk.solvers._options import SolverOptions, default_rank
@@ -34,7 +40,7 @@ from fastgntk.solvers._problem import KernelSource, MatrixSource, as_ridge, as_w
 from fastgntk.solvers._solution import Solution
 from fastgntk.solvers._solve import SOLVER_NAMES, SOLVERS, SolverChoice, choose_solver, solve
 
-__all__ = ["Criterion", "EigenPath", "Score", "misclassification", "stable_ridge"]
+__all__ = ["ChooseRidge", "Criterion", "EigenPath", "choose_ridge_by_error_rate", "choose_ridge_by_squared_error"]
 __all__ += ["leave_one_out_without"]
 __all__ += ["FeatureSource", "regress_on_features"]
 __all__ += ["KernelSource", "MatrixSource", "as_ridge", "as_weights", "Solution"]

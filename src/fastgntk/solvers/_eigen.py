@@ -21,7 +21,8 @@ from fastgntk.errors import InputError
 from fastgntk.solvers._problem import BLOCK, Jitter, MatrixSource, Problem, as_ridge, as_targets, as_weights
 from fastgntk.solvers._solution import Solution, likelihood
 
-__all__ = ["Criterion", "EigenPath", "Score", "eigen", "misclassification", "stable_ridge"]
+__all__ = ["ChooseRidge", "Criterion", "EigenPath", "eigen"]
+__all__ += ["choose_ridge_by_error_rate", "choose_ridge_by_squared_error"]
 
 Criterion = Literal["leave_one_out", "likelihood"]
 
@@ -100,7 +101,7 @@ class EigenPath:
         """Return the logarithm of the marginal likelihood at that s², of shape (R, k)."""
         return self._likelihood(Y, ridges)[1]
 
-    def scores(self, Y: Any, ridges: Any, criterion: Criterion = "leave_one_out") -> Array:
+    def losses(self, Y: Any, ridges: Any, criterion: Criterion = "leave_one_out") -> Array:
         """Return the loss of each ridge, of shape (R,); lower is better.
 
         ``"leave_one_out"``: the weighted mean square of the residuals divided by that of the target. ``"likelihood"``:
@@ -111,7 +112,7 @@ class EigenPath:
         targets = as_targets(Y, self.n)
         targets = targets[:, np.any(targets != 0.0, axis=0)]
         if not targets.size:
-            raise InputError("all targets are 0, so all ridges score the same; give targets that vary.")
+            raise InputError("all targets are 0, so all ridges have the same loss; give targets that vary.")
         if criterion == "likelihood":
             return np.asarray(-self.log_marginal_likelihood(targets, ridges).mean(axis=1))
         fractions = self._weights / self._weights.sum()
@@ -201,24 +202,27 @@ def eigen(problem: Problem) -> Solution:
     return solution
 
 
-Score = Callable[[EigenPath, Array, Sequence[float]], tuple[float, float]]
-"""score(path, Y, ridges) returns the best ridge and its loss."""
+ChooseRidge = Callable[[EigenPath, Array, Sequence[float]], tuple[float, float]]
+"""choose_ridge(path, Y, ridges) returns the best ridge and its loss; a lower loss is better."""
 
 
-def stable_ridge(path: EigenPath, Y: Array, ridges: Sequence[float]) -> tuple[float, float]:
+def choose_ridge_by_squared_error(path: EigenPath, Y: Array, ridges: Sequence[float]) -> tuple[float, float]:
     """Return the most likely ridge among those with nearly the smallest leave-one-out error, and its error.
 
     If the kernel distinguishes all graphs, the error hardly depends on small ridges, and any of them may have the
     smallest error. The width of intervals depends strongly on the ridge, which the likelihood takes into account.
     """
-    errors = path.scores(Y, ridges)
+    errors = path.losses(Y, ridges)
     finalists = np.flatnonzero(errors <= _TIE * errors.min())
-    best = finalists[path.scores(Y, np.asarray(ridges)[finalists], "likelihood").argmin()]
+    best = finalists[path.losses(Y, np.asarray(ridges)[finalists], "likelihood").argmin()]
     return ridges[best], float(errors[best])
 
 
-def misclassification(path: EigenPath, Y: Array, ridges: Sequence[float]) -> tuple[float, float]:
-    """Score by the leave-one-out error rate, with ties broken by the squared error."""
+def choose_ridge_by_error_rate(path: EigenPath, Y: Array, ridges: Sequence[float]) -> tuple[float, float]:
+    """Return the ridge with the smallest leave-one-out error rate, and its loss: the rate plus a tie-break.
+
+    The tie-break is the squared error, scaled so that it is less than one graph.
+    """
     if not Y.any():
         return ridges[0], 0.0
     signs = Y - Y.min(axis=0)  # targets were centred: now 2 for the class, and 0 for all others
@@ -230,9 +234,9 @@ def misclassification(path: EigenPath, Y: Array, ridges: Sequence[float]) -> tup
     else:
         misses = np.mean(values.argmax(axis=2) != signs.argmax(axis=1), axis=1)
     squares = np.mean(residuals**2, axis=(1, 2)) / np.mean(Y**2)
-    scores = misses + np.minimum(squares, 1.0) * 0.999 / len(Y)
-    best = int(scores.argmin())
-    return ridges[best], float(scores[best])
+    losses = misses + np.minimum(squares, 1.0) * 0.999 / len(Y)
+    best = int(losses.argmin())
+    return ridges[best], float(losses[best])
 
 
 def _as_ridges(ridges: Any) -> Array:

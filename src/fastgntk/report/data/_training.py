@@ -131,12 +131,12 @@ class _FittedModel:
     def _kernels_tried(self) -> list[Kernel]:
         return [params["kernel"] for params in self.model.cv_results_["params"]]
 
-    def add_surface(self, score: Callable[[float], float], name: str, best: Callable[[float, float], float]) -> None:
+    def add_surface(self, to_score: Callable[[float], float], name: str, best: Callable[[float, float], float]) -> None:
         """Add the scores of the search, if there was one, over kernels of a single depth."""
         results = getattr(self.model, "cv_results_", None)
         if results is None:
             return
-        scored = zip(self._kernels_tried(), map(score, results["score"]), strict=True)
+        scored = zip(self._kernels_tried(), map(to_score, results["loss"]), strict=True)
         note = f"{name}, the best over jump, normalisation and alpha, on the graphs of the first comparison."
         if surface := _scores.score_surface(scored, [self.matrix.kernel], note, best):
             self.collector.report["surface"] = surface
