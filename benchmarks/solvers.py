@@ -79,7 +79,7 @@ def compare(n: int, table: str | None) -> None:
         start = time.perf_counter()
         found = solve(source, Y[:n], ridge, **options)
         took = time.perf_counter() - start
-        near = cross[:, found.basis]
+        near = cross[:, found.basis_indices]
         f, variance = found.predict(near)[:, 0], found.variance(near, own)
         if exact is None:
             exact = f, variance

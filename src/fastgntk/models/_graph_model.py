@@ -180,7 +180,7 @@ class GraphModel(GraphEstimator):
         else:
             options = SolverOptions(rank, seed)
             solution = solve(training, targets.values, alpha, solver=solver, weights=weights, options=options)
-            training_indices, coefficients = solution.basis, solution.coefficients
+            training_indices, coefficients = solution.basis_indices, solution.coefficients
             basis = training.basis(training_indices)
             intercepts = KERNEL_CONSTANT * coefficients.sum(axis=0)
         intercepts = targets.mean + intercepts * targets.scale

@@ -83,7 +83,7 @@ class _NodeModel(GraphEstimator):
         self.alpha_ = alphas[0] if len(alphas) == 1 or not Y.any() else choose_ridge(path, Y, alphas)[0]
         self.solution_ = path.solution(Y, self.alpha_)
         self.coefficients_ = np.zeros_like(Y)
-        self.coefficients_[self.solution_.basis] = self.solution_.coefficients * targets.scale
+        self.coefficients_[self.solution_.basis_indices] = self.solution_.coefficients * targets.scale
         self.intercepts_ = targets.mean + KERNEL_CONSTANT * self.coefficients_.sum(axis=0)
 
     def _values(self, nodes: Any) -> tuple[Ints, Array]:
@@ -144,7 +144,7 @@ class NodeRegressor(_NodeModel):
         if not return_std:
             return shaped
         diagonal = node_diagonal(self.graph_, self.kernel, nodes=chosen, compute=self.compute) / self.kernel_scale_
-        rows = self.columns_[chosen][:, self.solution_.basis]
+        rows = self.columns_[chosen][:, self.solution_.basis_indices]
         arguments = rows + KERNEL_CONSTANT, diagonal + KERNEL_CONSTANT, self.alpha_
         std = self.solution_.predictive_deviation(*arguments) * self.target_scale_ * self.intervals_.factor
         return shaped, std[:, 0] if self.single_target_ else std

@@ -127,7 +127,7 @@ class EigenPath:
         scale2, log_likelihood = self._likelihood(targets, [ridge])
         return Solution(
             solver="eigen",
-            basis=self.basis,
+            basis_indices=self.basis,
             coefficients=self.coefficients(targets, [ridge])[0],
             ridge=float(ridge),
             jitter=jitter,
@@ -137,7 +137,7 @@ class EigenPath:
             leave_one_out_variance=self.leave_one_out_variance([ridge])[0],
             factor=self._root[:, None] * self._vectors / np.sqrt(self._values + ridge + jitter),
             noise_factor=np.zeros((self.m, 0)),
-            landmarks=np.arange(self.m),
+            factor_columns=np.arange(self.m),
             rank=self.m,
         )
 
