@@ -35,7 +35,7 @@ def test_support_vector_machines_are_fitted_for_finalists_only(protocol):
     stages = []
     result = evaluate(GRAPHS, Y, **OPTIONS, protocol=protocol, finalists=3, progress=lambda *args: stages.append(args))
     splits = 4 * (1 + 3) if protocol == "nested" else 4
-    assert result.fits == 3 * splits * 2
+    assert result.n_fits == 3 * splits * 2
     known = ~np.isnan(result.record.scores)
     assert known.all(axis=1).sum() == known.any(axis=1).sum() >= 3
     assert known.all(axis=1).sum() == 3 or protocol == "nested"
@@ -108,4 +108,4 @@ def test_many_graphs_are_screened_on_a_sample_of_the_training_graphs(monkeypatch
     expected = [refitted_error(K[np.ix_(sample, sample)], signs, part) for part in (inside, np.arange(40))]
     np.testing.assert_allclose(found, expected, rtol=1e-5)
     result = evaluate(GRAPHS, Y, **OPTIONS, finalists=2)
-    assert result.fits == 2 * 4 * 4 * 2
+    assert result.n_fits == 2 * 4 * 4 * 2

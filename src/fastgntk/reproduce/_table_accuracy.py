@@ -152,8 +152,8 @@ def _evaluate_here(name: str, data: Dataset, options: StudyOptions) -> dict[str,
         Run(
             result.accuracies,
             tuple(f"{choice.kernel}, C {choice.C:g}" for choice in result.choices),
-            result.fits,
-            result.fits_stopped,
+            result.n_fits,
+            result.n_unconverged,
             result.engine,
         )
         for result in found

@@ -17,7 +17,7 @@ from fastgntk.models import Split
 from fastgntk.pairwise import Compute, GramPath, combine, fit_scalings, gram, prepare_batch
 from fastgntk.selection._grid import at_leaf, gram_from_paths
 
-__all__ = ["FoldGrams", "is_fitted", "map_folds", "matrix_source"]
+__all__ = ["FoldGrams", "is_fitted", "map_folds", "kernel_matrices"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,17 +60,19 @@ def is_fitted(kernel: Kernel) -> bool:
     return any(leaf.fitted for leaf in kernel.leaves())
 
 
-def matrix_source(kernel: Kernel, paths: Sequence[GramPath], batch: GraphBatch, compute: Compute) -> Array | FoldGrams:
-    """Return the matrix of a kernel from the readouts of its pass, or its matrices if it is fitted."""
+def kernel_matrices(
+    kernel: Kernel, paths: Sequence[GramPath], batch: GraphBatch, compute: Compute
+) -> Array | FoldGrams:
+    """Return the matrix of a kernel from the readouts of its pass, or those of all folds if it is fitted."""
     if is_fitted(kernel):
         return FoldGrams.from_paths(kernel, paths, batch, compute)
     return gram_from_paths(kernel, paths)
 
 
 def map_folds(
-    score: Callable[[Array, Sequence[Split]], Any], source: Array | FoldGrams, splits: Sequence[Split]
+    score: Callable[[Array, Sequence[Split]], Any], matrices: Array | FoldGrams, splits: Sequence[Split]
 ) -> list[Any]:
     """Apply a function to a matrix and all splits, or to the matrix of each split and that split alone."""
-    if isinstance(source, FoldGrams):
-        return [score(source.matrix(split[0]), [split]) for split in splits]
-    return [score(source, splits)]
+    if isinstance(matrices, FoldGrams):
+        return [score(matrices.matrix(split[0]), [split]) for split in splits]
+    return [score(matrices, splits)]

@@ -325,7 +325,7 @@ class GraphClassifierCV(ClassificationModel, _SearchModel):
             sample = subset(len(classes), classes[:, None].astype(np.float64), self.search.screen, self._seed())
             batch, classes = batch[sample], np.unique(classes[sample], return_inverse=True)[1]
         score = partial(
-            _score_source,
+            _score_kernel,
             signs=models.class_signs(classes, int(classes.max()) + 1),
             classes=classes,
             splits=models.lenient_stratified_folds(classes, self._seed()),
@@ -346,8 +346,8 @@ class GraphClassifierCV(ClassificationModel, _SearchModel):
         return finalists[best // len(Cs)], Cs[best % len(Cs)], float(scores.max())
 
 
-def _score_source(
-    source: Array | FoldGrams,
+def _score_kernel(
+    matrices: Array | FoldGrams,
     _index: int,
     *,
     signs: Array,
@@ -361,4 +361,4 @@ def _score_source(
     def score(K: Array, some: Sequence[models.Split]) -> Array:
         return models.score_svms(K, signs, classes, some, Cs, balanced=balanced)
 
-    return np.asarray(sum(map_folds(score, source, splits)))  # each part counts its correct graphs over all graphs
+    return np.asarray(sum(map_folds(score, matrices, splits)))  # each part counts its correct graphs over all graphs

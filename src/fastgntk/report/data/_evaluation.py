@@ -67,9 +67,9 @@ def evaluation_data(
     else:
         protocol += ", each tested once; options chosen on the training part of each fold only (nested)"
         selection_folds = f"{record.inner_folds} folds within each training part"
-    if result.fits_stopped:
+    if result.n_unconverged:
         collector.warnings.append(
-            f"{result.fits_stopped:,} of {result.fits:,} fits stopped at their iteration limit before convergence."
+            f"{result.n_unconverged:,} of {result.n_fits:,} fits stopped at their iteration limit before convergence."
         )
     collector.add_classification(cosine_and_time, class_ids, classes, record.folds, out_of_fold, accuracy, protocol)
     if len(classes) > 2:
