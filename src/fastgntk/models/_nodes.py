@@ -74,11 +74,11 @@ class _NodeModel(GraphEstimator):
         """Fit coefficients (n, k) and intercepts (k,), with the given alpha or the best by ``choose_ridge``."""
         alphas = (check_positive("alpha", self.alpha),) if self.alpha is not None else check_alphas(self.alphas)
         columns = node_gram(self.graph_, self.kernel, nodes=self.nodes_, compute=self.compute)
-        among = columns[self.nodes_]
-        self.kernel_scale_ = float(among.diagonal().mean()) or 1.0
+        K_labelled = columns[self.nodes_]
+        self.kernel_scale_ = float(K_labelled.diagonal().mean()) or 1.0
         self.columns_ = columns / self.kernel_scale_
         # Both triangles were computed and differ by rounding.
-        path = EigenPath(KERNEL_CONSTANT + (among + among.T) / (2.0 * self.kernel_scale_))
+        path = EigenPath(KERNEL_CONSTANT + (K_labelled + K_labelled.T) / (2.0 * self.kernel_scale_))
         Y = targets.values
         self.alpha_ = alphas[0] if len(alphas) == 1 or not Y.any() else choose_ridge(path, Y, alphas)[0]
         self.solution_ = path.solution(Y, self.alpha_)

@@ -167,13 +167,13 @@ class Comparison:
         return KernelLoss(mixed.normalized() if normalized else mixed, *chosen)
 
     def _sample(self, groups: Ints, chosen: Ints) -> _Sample:
-        _, first, kind = np.unique(groups[chosen], return_index=True, return_inverse=True)
+        _, first, index = np.unique(groups[chosen], return_index=True, return_inverse=True)
         # Distinct graphs are numbered by first occurrence: without equal graphs, their order is that of the graphs.
         order = np.argsort(first)
-        first, kind = first[order], np.argsort(order)[kind]
+        first, index = first[order], np.argsort(order)[index]
         targets, weights = self.Y[chosen], None if self.weights is None else self.weights[chosen]
         centred = targets - np.average(targets, axis=0, weights=weights)
-        return _Sample(self.batch[chosen[first]], np.asarray(kind, dtype=np.int64), centred, weights)
+        return _Sample(self.batch[chosen[first]], np.asarray(index, dtype=np.int64), centred, weights)
 
     def _compute_losses(self, sample: _Sample, kernels: Sequence[Kernel], advance: Advance) -> list[KernelLoss]:
         """Compute losses pass by pass on threads: most time is spent in LAPACK, which releases the interpreter lock."""

@@ -26,7 +26,7 @@ class Solution:
 
     solver: str
     basis_indices: Ints
-    """Indices of the m graphs with coefficients: all n graphs, landmarks, or one of each kind of equal graphs."""
+    """Indices of the m graphs with coefficients: all n graphs, landmarks, or the first of equal graphs."""
     coefficients: Array
     """α, of shape (m, k): f(x) = Σ_j α_j k(x, x_j) over the graphs of ``basis_indices``."""
     ridge: float
