@@ -229,7 +229,7 @@ class GraphClassifier(ClassificationModel):
         """
         self._check_options(sample_weight)
         C, alpha = check_positive("C", self.C), as_ridge(self.alpha, "alpha")
-        training = self._prepare(X, self.kernel, gram)
+        training = self._training_kernel(X, self.kernel, gram)
         self._check_memory(training.n, training.prepared.compute)
         labels = check_classes(y, training.n)
         weights = check_sample_weight(sample_weight, training.n)

@@ -145,20 +145,24 @@ class GraphModel(GraphEstimator):
     names_: list[str]  # names of the training graphs, if passed to `annotate`; kept in model files
     about_: dict[str, Any]  # origin of the model, if passed to `annotate`; kept in model files
 
-    def _prepare(self, X: Any, kernel: Kernel, stored: Any) -> TrainingKernel:
+    def _training_kernel(self, X: Any, kernel: Kernel, stored: Any) -> TrainingKernel:
         """Prepare training graphs and return their kernel, with values read from disk if ``stored`` is not None."""
         training = TrainingKernel.from_graphs(X, kernel, self.compute, stored=stored)
-        self._start(training)
+        self._clear_annotations()
+        self._count_equal_graphs(training)
         return training
 
-    def _start(self, training: TrainingKernel) -> None:
-        """Discard the annotations of an earlier fit, and count training graphs that equal an earlier one."""
+    def _clear_annotations(self) -> None:
+        """Delete the annotations of an earlier fit."""
         for attribute in ("names_", "about_"):
             if hasattr(self, attribute):
                 delattr(self, attribute)
-        groups = training.prepared.equal_graphs()
+
+    def _count_equal_graphs(self, training: TrainingKernel) -> None:
+        """Count the training graphs, and those that equal an earlier one."""
+        first_equal = training.prepared.equal_graphs()
         self.n_graphs_ = training.n
-        self.n_equal_graphs_ = int(np.sum(groups != np.arange(training.n)))
+        self.n_equal_graphs_ = int(np.sum(first_equal != np.arange(training.n)))
         if self.n_equal_graphs_:
             text = "%d of %d training graphs equal an earlier one: the colour refinement of %s cannot distinguish them"
             _log.info(text, self.n_equal_graphs_, training.n, training.prepared.kernel)

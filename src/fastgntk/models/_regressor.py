@@ -200,7 +200,7 @@ class GraphRegressor(RegressionModel):
         """
         check_solver_options(self.solver, self.n_components)
         alpha = as_ridge(self.alpha, "alpha")
-        training = self._prepare(X, self.kernel, gram)
+        training = self._training_kernel(X, self.kernel, gram)
         values = check_targets(y, training.n)
         self._solve(training, values, check_sample_weight(sample_weight, training.n), alpha)
         return self

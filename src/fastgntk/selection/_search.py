@@ -10,6 +10,7 @@ import numpy as np
 from fastgntk import models
 from fastgntk._util.arrays import Array, Ints
 from fastgntk._util.checks import check_integer
+from fastgntk._util.threads import Progress
 from fastgntk._util.values import Value
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch, as_graphs
@@ -75,22 +76,26 @@ class Search(Value):
             check_integer("finalists", self.finalists, 1)
 
 
+def _check_search(search: Any) -> Search:
+    if not isinstance(search, Search):
+        kind = type(search).__name__
+        raise InputError(f"search must be a Search, such as Search(depth='mix'), but has type {kind}.")
+    return search
+
+
 class _SearchModel(GraphModel):
     """Base of both searches: the comparison of candidates, and the table of losses."""
 
     kernels: Grid | Candidates | Sequence[Kernel] | None
     alphas: Sequence[float] | None
-    search: Any  # a Search, which `_compare` checks
+    search: Search
     _engine: str  # the engine of the comparison
 
     def _compare(
         self, batch: GraphBatch, Y: Array, choose_ridge: ChooseRidge, weights: Array | None, finalists: int = _FINALISTS
     ) -> list[KernelLoss]:
         """Return the best kernels, best first, and store all losses; ``finalists`` is the default number."""
-        search, compute = self.search, check_compute(self.compute)
-        if not isinstance(search, Search):
-            kind = type(search).__name__
-            raise InputError(f"search must be a Search, such as Search(depth='mix'), but has type {kind}.")
+        search, compute = _check_search(self.search), check_compute(self.compute)
         default = Grid.full(descriptors=bool(batch.descriptors)).for_graphs(batch)
         kernels, _ = check_candidates(self.kernels, default)
         mix = search.depth == "mix"
@@ -129,13 +134,14 @@ class _SearchModel(GraphModel):
         self._engine = compute.engine
         return compute
 
-    def _final_kernel(self, batch: GraphBatch, kernel: Kernel, progress: Any) -> TrainingKernel:
-        """Return the kernel among all training graphs."""
+    def _prepare_training_kernel(self, batch: GraphBatch, kernel: Kernel, progress: Progress | None) -> TrainingKernel:
+        """Prepare the kernel matrix of all training graphs."""
         compute = check_compute(self.compute)
         if all(leaf.sketch is None for leaf in kernel.leaves()):  # the engine of the comparison
             compute = replace(compute, engine=self._engine)
         training = TrainingKernel(prepare_batch(batch, kernel, compute), progress)
-        self._start(training)
+        self._clear_annotations()
+        self._count_equal_graphs(training)
         return training
 
 
@@ -220,8 +226,8 @@ class GraphRegressorCV(RegressionModel, _SearchModel):
         self.best_params_ = {"kernel": best.kernel, "alpha": best.alpha}
         self.best_loss_ = best.loss
         advance = scale_progress(self._progress(), 0.8, 1.0)
-        kernel = self._final_kernel(batch, best.kernel, lambda done, total: advance(done / max(total, 1)))
-        self._solve(kernel, values, weights, best.alpha)
+        training = self._prepare_training_kernel(batch, best.kernel, lambda done, total: advance(done / max(total, 1)))
+        self._solve(training, values, weights, best.alpha)
         return self
 
 
@@ -308,8 +314,8 @@ class GraphClassifierCV(ClassificationModel, _SearchModel):
             best = self._compare(batch, signs, choose_ridge_by_error_rate, self._ridge_weights(class_ids, weights))[0]
             C = 10.0
             self.best_params_ = {"kernel": best.kernel, "method": "ridge", "alpha": best.alpha}
-        kernel = self._final_kernel(batch, best.kernel, None)
-        self._solve(kernel, labels, weights, C, best.alpha)
+        training = self._prepare_training_kernel(batch, best.kernel, None)
+        self._solve(training, labels, weights, C, best.alpha)
         if self.method == "ridge":
             assert self.out_of_fold_ is not None  # in closed form, also without probabilities
             self.best_score_ = float(np.mean(models.predicted_class(self.out_of_fold_) == class_ids))
