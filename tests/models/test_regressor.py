@@ -138,7 +138,7 @@ def test_review_equals_the_single_predictions():
 def test_long_batches_are_predicted_in_chunks(monkeypatch):
     model = GraphRegressor(GNTK(1, 1)).fit(TRAIN, edges(TRAIN))
     whole = model.predict(TEST)
-    monkeypatch.setattr("fastgntk.models._kernel_values._CHUNK", 7)
+    monkeypatch.setattr("fastgntk.models._training_kernel._CHUNK", 7)
     seen = []
     model.set_params(compute=Compute(progress=lambda done, total: seen.append(done / total)))
     np.testing.assert_allclose(model.predict(TEST), whole, rtol=1e-7)

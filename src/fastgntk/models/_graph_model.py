@@ -21,9 +21,9 @@ from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import Kernel
 from fastgntk.models._base import GraphEstimator, check_new_graphs
-from fastgntk.models._kernel_values import KERNEL_CONSTANT, KernelBasis, TrainingKernel
 from fastgntk.models._random_features import FeatureBasis, solve_on_features
 from fastgntk.models._targets import Targets
+from fastgntk.models._training_kernel import KERNEL_CONSTANT, KernelBasis, TrainingKernel
 from fastgntk.pairwise import as_single_graph, check_compute
 from fastgntk.solvers import SOLVER_NAMES, Solution, SolverOptions, choose_solver, solve
 

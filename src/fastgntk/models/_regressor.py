@@ -11,8 +11,8 @@ from fastgntk.errors import InputError
 from fastgntk.kernels import GNTK, Kernel
 from fastgntk.models._calibration import Intervals
 from fastgntk.models._graph_model import Explanation, GraphModel, check_solver_options
-from fastgntk.models._kernel_values import TrainingKernel
 from fastgntk.models._targets import Targets, check_sample_weight, check_targets
+from fastgntk.models._training_kernel import TrainingKernel
 from fastgntk.pairwise import Compute
 from fastgntk.solvers import Solution, as_ridge
 

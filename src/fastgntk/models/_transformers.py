@@ -13,7 +13,7 @@ from fastgntk._util.checks import check_integer
 from fastgntk.errors import InputError
 from fastgntk.kernels import GNTK, Kernel
 from fastgntk.models._base import GraphEstimator, check_new_graphs
-from fastgntk.models._kernel_values import KernelBasis, TrainingKernel
+from fastgntk.models._training_kernel import KernelBasis, TrainingKernel
 from fastgntk.pairwise import Compute, check_compute, check_fits_memory
 from fastgntk.sketch import generator
 from fastgntk.solvers import KernelSource

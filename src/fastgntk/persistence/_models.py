@@ -20,7 +20,7 @@ from fastgntk.models import (
 )
 from fastgntk.pairwise import Compute, check_compute
 from fastgntk.persistence._archive import prepend_path, read_container, write_container
-from fastgntk.persistence._array_codec import pack_basis, unpack_basis
+from fastgntk.persistence._basis_codec import pack_basis, unpack_basis
 from fastgntk.persistence._schema import Arrays, ArraySpec, Entry, check_array, check_arrays, check_document, check_keys
 from fastgntk.solvers import Solution
 

@@ -14,9 +14,9 @@ from fastgntk.kernels import GNTK
 from fastgntk.models._base import GraphEstimator
 from fastgntk.models._calibration import Intervals, Sigmoids
 from fastgntk.models._graph_model import check_alphas
-from fastgntk.models._kernel_values import KERNEL_CONSTANT
 from fastgntk.models._svm import predicted_class
 from fastgntk.models._targets import Targets, check_classes, check_targets, class_signs
+from fastgntk.models._training_kernel import KERNEL_CONSTANT
 from fastgntk.pairwise import Compute, as_single_graph, check_nodes, node_diagonal, node_gram
 from fastgntk.solvers import (
     ChooseRidge,
