@@ -112,7 +112,7 @@ def regressors() -> Iterator[tuple[str, str]]:
         "nystrom": fg.GraphRegressor(GNTK(2), solver="nystrom", n_components=60),
         "cg": fg.GraphRegressor(GNTK(2), solver="cg", n_components=60),
         "features": fg.GraphRegressor(GNTK(2), solver="features", n_components=128),
-        "cv": fg.GraphRegressorCV(GRID, search=Search(depth="mix")),
+        "cv": fg.GraphRegressorCV(GRID, search=Search(depth_mode="mix")),
     }
     for name, model in models.items():
         model.fit(train, y[:250])

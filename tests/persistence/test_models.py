@@ -121,7 +121,11 @@ MODELS = {
     "descriptors alone, SVMs": (_with(_classifier, fg.RBF("x", 2.0)), DESCRIBED, THREE),
     "chosen": (fg.GraphRegressorCV(SMALL, alphas=(0.01, 0.1)), LABELS, NUMBERS),
     "chosen from composites": (fg.GraphRegressorCV([SUM, SUM.normalized()], alphas=(0.01, 0.1)), LABELS, NUMBERS),
-    "mixed": (fg.GraphRegressorCV(SMALL, search=fg.selection.Search(depth="mix"), alphas=(0.01,)), LABELS, NUMBERS),
+    "mixed": (
+        fg.GraphRegressorCV(SMALL, search=fg.selection.Search(depth_mode="mix"), alphas=(0.01,)),
+        LABELS,
+        NUMBERS,
+    ),
     "SVM": (_classifier, LABELS, TWO),
     "normalised SVM": (_with(_classifier, ONE.normalized()), ATTRIBUTES, TWO),
     "SVMs": (_classifier, LABELS, THREE),

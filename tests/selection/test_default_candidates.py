@@ -133,7 +133,7 @@ def test_kernels_with_shared_leaves_have_the_same_matrices_in_one_pass(monkeypat
 
 def test_losses_do_not_depend_on_the_other_candidates():
     graphs, y = SOME.with_descriptors(size=SIZES), SOME.sizes + MUTAG.y[:24]
-    options = {"alphas": (1e-2, 1.0), "search": Search(weights="given"), "calibrate": False, "compute": ONE_JOB}
+    options = {"alphas": (1e-2, 1.0), "search": Search(sum_weights="given"), "calibrate": False, "compute": ONE_JOB}
     together = GraphRegressorCV([SHARED, *OTHERS], **options).fit(graphs, y).cv_results_
     for params, loss in zip(together["params"], together["loss"], strict=True):
         alone = GraphRegressorCV([params["kernel"]], **options).fit(graphs, y)

@@ -314,8 +314,8 @@ def test_out_of_fold_predictions_reproduce_the_accuracies(rings):
 def test_several_designs_give_the_results_of_each_alone(rings):
     designs = [
         CrossValidation(folds=3, inner_folds=2, random_state=1),
-        CrossValidation("du2019", folds=4, finalists=2),
-        CrossValidation(folds=np.arange(60) % 3, inner_folds=3, finalists=1),
+        CrossValidation("du2019", folds=4, n_finalists=2),
+        CrossValidation(folds=np.arange(60) % 3, inner_folds=3, n_finalists=1),
     ]
     found = evaluate_each(rings, designs=designs, kernels=SMALL, compute=SINGLE)
     for design, result in zip(designs, found, strict=True):

@@ -97,7 +97,7 @@ def test_best_kernel_is_used_for_predictions():
 
 
 def test_many_graphs_are_screened_and_finalists_compared_on_more():
-    model = GraphRegressorCV(GRID, alphas=ALPHAS, search=Search(screen=20, finalists=2)).fit(SOME, Y)
+    model = GraphRegressorCV(GRID, alphas=ALPHAS, search=Search(n_screening_graphs=20, n_finalists=2)).fit(SOME, Y)
     whole = GraphRegressorCV(GRID, alphas=ALPHAS).fit(SOME, Y)
     first = model.cv_results_
     finalists = [first["params"][i] for i in np.argsort(first["loss"], kind="stable")[:2]]
@@ -206,13 +206,13 @@ def test_progress_increases_to_the_end():
     for model, y in ((GraphRegressorCV(GRID), Y), (GraphClassifierCV(GRID), DATA.y[:50]), (_mix(), Y)):
         seen = []
         compute = Compute(progress=lambda done, total, seen=seen: seen.append(done / total))
-        model.set_params(compute=compute, search=Search(screen=30)).fit(SOME, y)
+        model.set_params(compute=compute, search=Search(n_screening_graphs=30)).fit(SOME, y)
         assert seen == sorted(seen)
         assert seen[-1] == 1.0
 
 
 def _mix() -> GraphRegressorCV:
-    return GraphRegressorCV(GRID, search=Search(depth="mix"))
+    return GraphRegressorCV(GRID, search=Search(depth_mode="mix"))
 
 
 def test_mix_of_depths_has_level_weights_and_predicts():
@@ -290,10 +290,10 @@ def test_invalid_option_is_refused(options, words):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"depth": "deep"}, "depth must be best or mix, but is 'deep'"),
+        ({"depth_mode": "deep"}, "depth_mode must be best or mix, but is 'deep'"),
         ({"criterion": "aic"}, "criterion must be one of leave_one_out, likelihood, but is 'aic'"),
-        ({"screen": 0}, "screen must be an integer, 1 or more, but is 0"),
-        ({"finalists": 1.5}, r"finalists must be an integer, 1 or more, but is 1\.5"),
+        ({"n_screening_graphs": 0}, "n_screening_graphs must be an integer, 1 or more, but is 0"),
+        ({"n_finalists": 1.5}, r"n_finalists must be an integer, 1 or more, but is 1\.5"),
     ],
 )
 def test_invalid_search_is_refused(options, words):
@@ -322,7 +322,9 @@ def test_constant_targets_are_predicted():
 
 
 def test_mix_of_depths_predicts_constant_targets():
-    model = GraphRegressorCV(Grid(blocks=(2,), layers=(1,)), search=Search(depth="mix")).fit(SOME, np.full(50, 2.0))
+    model = GraphRegressorCV(Grid(blocks=(2,), layers=(1,)), search=Search(depth_mode="mix")).fit(
+        SOME, np.full(50, 2.0)
+    )
     assert np.array_equal(model.predict(SOME[:3]), np.full(3, 2.0))
 
 
@@ -335,7 +337,7 @@ def test_sample_weights_scale_the_chosen_alpha():
 
 
 def test_score_of_ridge_classification_is_the_leave_one_out_accuracy():
-    model = GraphClassifierCV(GRID, method="ridge", search=Search(screen=30)).fit(SOME, DATA.y[:50])
+    model = GraphClassifierCV(GRID, method="ridge", search=Search(n_screening_graphs=30)).fit(SOME, DATA.y[:50])
     params = model.best_params_
     K = matrix_of(params["kernel"])
     signs = np.where(DATA.y[:50] == DATA.y[:50].max(), 1.0, -1.0)
@@ -351,7 +353,7 @@ def test_score_of_ridge_classification_is_the_leave_one_out_accuracy():
 @pytest.mark.slow
 def test_svms_are_compared_on_a_sample_past_the_limit(monkeypatch):
     monkeypatch.setattr("fastgntk.selection._search._MAX_SVM_GRAPHS", 40)
-    model = GraphClassifierCV(GRID, search=Search(screen=30)).fit(SOME, DATA.y[:50])
+    model = GraphClassifierCV(GRID, search=Search(n_screening_graphs=30)).fit(SOME, DATA.y[:50])
     assert (model.best_score_ * 30).is_integer()
 
 
@@ -397,7 +399,9 @@ def test_composite_kernels_have_the_losses_of_refitting():
 
 @pytest.mark.parametrize("method", ["svm", "ridge"])
 def test_classifier_chooses_among_composite_kernels(method):
-    model = GraphClassifierCV(COMPOSITES, method, search=Search(screen=30, finalists=2)).fit(SOME, DATA.y[:50])
+    model = GraphClassifierCV(COMPOSITES, method, search=Search(n_screening_graphs=30, n_finalists=2)).fit(
+        SOME, DATA.y[:50]
+    )
     assert model.best_params_["kernel"] in COMPOSITES
     plain = GraphClassifier(**model.best_params_).fit(SOME, DATA.y[:50])
     np.testing.assert_allclose(
@@ -418,9 +422,9 @@ def test_exact_and_sketched_kernels_are_compared_together(order):
 
 
 def test_mix_of_depths_takes_its_options_from_the_tangent_kernels():
-    model = GraphRegressorCV([GNTK(2, 1, "degree"), COMPOSITES[1]], search=Search(depth="mix"), alphas=(1e-2,)).fit(
-        SOME, Y
-    )
+    model = GraphRegressorCV(
+        [GNTK(2, 1, "degree"), COMPOSITES[1]], search=Search(depth_mode="mix"), alphas=(1e-2,)
+    ).fit(SOME, Y)
     best = model.best_params_["kernel"]
     assert isinstance(best, GNTK)
     assert (best.layers, best.scale, type(best.jump)) == (1, "degree", tuple)
@@ -439,7 +443,7 @@ def test_exact_engine_is_refused_for_sketched_kernels():
 
 def test_mix_of_depths_keeps_to_the_depths_of_its_kernel():
     shallow, deep = GNTK(1, 1, "degree", features="degree"), GNTK(4, 1)
-    model = GraphRegressorCV([shallow, deep * deep], alphas=(1e-2,), search=Search(depth="mix")).fit(SOME, Y)
+    model = GraphRegressorCV([shallow, deep * deep], alphas=(1e-2,), search=Search(depth_mode="mix")).fit(SOME, Y)
     mixed = model.cv_results_["params"][-1]["kernel"]
     assert (mixed.blocks, mixed.features) == (1, "degree")
 
@@ -449,7 +453,7 @@ def test_combination_wins_over_a_worse_mix_of_depths():
     kernels = [shallow, GNTK(2, 1) + shallow]
     y = [float(np.sum(graph.labels == 1)) for graph in SOME]  # degrees do not show it
     plain = GraphRegressorCV(kernels, alphas=(1e-2,)).fit(SOME, y)
-    model = GraphRegressorCV(kernels, alphas=(1e-2,), search=Search(depth="mix")).fit(SOME, y)
+    model = GraphRegressorCV(kernels, alphas=(1e-2,), search=Search(depth_mode="mix")).fit(SOME, y)
     assert plain.best_params_["kernel"] == kernels[1]
     assert model.best_params_ == plain.best_params_
 
@@ -458,6 +462,6 @@ def test_product_of_a_kernel_with_itself_wins_over_a_worse_mix_of_depths():
     linear = GNTK(1, 1, jump=False)
     K = gram(SOME, linear)
     y = (K / K.mean()) ** 2 @ np.random.default_rng(0).normal(size=len(SOME))  # a function of the product
-    model = GraphRegressorCV([linear, linear * linear], search=Search(depth="mix")).fit(SOME, y)
+    model = GraphRegressorCV([linear, linear * linear], search=Search(depth_mode="mix")).fit(SOME, y)
     assert model.best_params_["kernel"] == linear * linear
     assert model.best_loss_ == min(model.cv_results_["loss"])

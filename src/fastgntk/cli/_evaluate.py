@@ -75,7 +75,7 @@ def evaluate(
             protocol=split.protocol,  # type: ignore[arg-type]  # selection.evaluate checks it
             folds=folds,
             inner_folds=split.inner_folds,
-            finalists=split.finalists,
+            n_finalists=split.finalists,
             random_state=split.random_state,
             compute=compute.build(),
             progress=progress,

@@ -140,7 +140,7 @@ def _evaluate_here(name: str, data: Dataset, options: StudyOptions) -> dict[str,
     designs = [
         CrossValidation(
             "du2019" if method == "du2019" else "nested",
-            finalists=finalists,
+            n_finalists=finalists,
             random_state=options.seed + i,
             **_fold_numbers(effort, options),
         )

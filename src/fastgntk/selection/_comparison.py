@@ -67,8 +67,8 @@ class _Sample:
 class Comparison:
     """Comparison of kernels on graphs with targets.
 
-    ``choose_ridge`` returns the best of ``alphas`` for a kernel, and its loss. Up to ``screen`` graphs there is one
-    round.
+    ``choose_ridge`` returns the best of ``alphas`` for a kernel, and its loss. Up to ``n_screening_graphs`` graphs
+    there is one round.
     """
 
     batch: GraphBatch
@@ -76,23 +76,23 @@ class Comparison:
     weights: Array | None
     alphas: Sequence[float]
     choose_ridge: ChooseRidge
-    screen: int
+    n_screening_graphs: int
     random_state: int
     compute: Compute
 
     def select(
-        self, kernels: Sequence[Kernel], finalists: int, advance: Advance
+        self, kernels: Sequence[Kernel], n_finalists: int, advance: Advance
     ) -> tuple[list[KernelLoss], list[KernelLoss]]:
         """Return the finalists, best first, and the loss of every kernel in the first round."""
         groups = self._group_equal_graphs(kernels)
-        sample = subset(len(self.batch), self.Y, self.screen, self.random_state)
+        sample = subset(len(self.batch), self.Y, self.n_screening_graphs, self.random_state)
         two_rounds = len(sample) < len(self.batch)
         first_part = 0.5 if two_rounds else 1.0
         first = self._compute_losses(self._sample(groups, sample), kernels, lambda done: advance(first_part * done))
         # The sort is stable, so that the first of equal kernels wins.
-        best = sorted(first, key=lambda result: result.loss)[:finalists]
+        best = sorted(first, key=lambda result: result.loss)[:n_finalists]
         if two_rounds:
-            larger = subset(len(self.batch), self.Y, _SECOND_ROUND * self.screen, self.random_state)
+            larger = subset(len(self.batch), self.Y, _SECOND_ROUND * self.n_screening_graphs, self.random_state)
             ranked = [kernels.index(result.kernel) for result in best]
             again = [kernels[i] for group in group_into_passes(kernels) for i in ranked if i in group.members]
             second = self._compute_losses(self._sample(groups, larger), again, lambda done: advance(0.5 + 0.5 * done))
@@ -108,7 +108,7 @@ class Comparison:
         sums = [i for i, kernel in enumerate(kernels) if isinstance(kernel, Sum)]
         if not sums:
             return out
-        chosen = subset(len(self.batch), self.Y, self.screen, self.random_state)
+        chosen = subset(len(self.batch), self.Y, self.n_screening_graphs, self.random_state)
         sample = self._sample(self._group_equal_graphs([kernels[i] for i in sums]), chosen)
         passes = group_into_passes([kernels[i] for i in sums])
         pairs = np.ix_(sample.distinct_index, sample.distinct_index)
@@ -136,15 +136,15 @@ class Comparison:
         tangent = [kernel for kernel in ranked if is_single(kernel) and isinstance(kernel.leaves()[0], GNTK)]
         if not tangent:
             raise InputError(
-                "depth='mix' needs a single GNTK, normalised or not, but all kernels to try are combinations or of "
-                "another kind; add one, or use depth='best'."
+                "depth_mode='mix' needs a single GNTK, normalised or not, but all kernels to try are combinations or "
+                "of another kind; add one, or use depth_mode='best'."
             )
         depths: dict[Kernel, int] = {}  # the largest depth of each combination of other options
         for kernel in tangent:
             options = kernel.map_leaves(lambda leaf: leaf.with_depth(1))
             depths[options] = max(depths.get(options, 1), kernel.leaves()[0].depth)
         groups = self._group_equal_graphs(ranked)
-        sample = self._sample(groups, subset(len(self.batch), self.Y, self.screen, self.random_state))
+        sample = self._sample(groups, subset(len(self.batch), self.Y, self.n_screening_graphs, self.random_state))
         mixed = []
         for options in list(depths)[:_MAX_MIXED]:
             mixed.append(self._mix_levels(options, depths[options], sample))

@@ -44,8 +44,8 @@ class SelectionRecord:
     C: tuple[float, ...]
     scores: Array
     """Mean score of each kernel and C, shape (kernels, C): over the inner folds of all outer folds, or with
-    ``"du2019"`` over the reported folds; with ``finalists`` over those outer folds in which the kernel was one, and NaN
-    if it never was."""
+    ``"du2019"`` over the reported folds; with ``n_finalists`` over those outer folds in which the kernel was one, and
+    NaN if it never was."""
     engines: tuple[str, ...]
     """Engine of each kernel, empty if no SVM was fitted; engines agree to 1e-8, which can change a support vector."""
     inner_folds: int
@@ -110,7 +110,7 @@ def evaluate(
     protocol: Protocol = "nested",
     folds: int | Sequence[int] | NDArray[Any] = 10,
     inner_folds: int = 5,
-    finalists: int | None = None,
+    n_finalists: int | None = None,
     random_state: int = 0,
     compute: Compute | None = None,
     progress: StageProgress | None = None,
@@ -132,7 +132,7 @@ def evaluate(
         Number of outer folds, or the fold number of each graph.
     inner_folds : int
         Number of inner folds within the training graphs of each outer fold (nested only).
-    finalists : int, optional
+    n_finalists : int, optional
         Number of kernels for which support vector machines are fitted, in each outer fold; all if left out. They are
         those with the smallest leave-one-out error of ridge regression on the training graphs of the fold, or with
         ``"du2019"`` on all graphs; beyond 1,500 graphs on a random sample of them.
@@ -157,7 +157,7 @@ def evaluate(
     >>> len(result.accuracies), result.mean > 0.7
     (3, True)
     """
-    design = CrossValidation(protocol, folds, inner_folds, finalists, random_state)
+    design = CrossValidation(protocol, folds, inner_folds, n_finalists, random_state)
     return evaluate_each(source, y, [design], kernels=kernels, compute=compute, progress=progress)[0]
 
 
@@ -191,11 +191,11 @@ def evaluate_each(
     check_sketches(candidates, compute)
     kept = [np.ones((len(candidates), len(nested.outer)), dtype=bool) for nested in splits]
     screening_seconds = np.zeros(2)
-    screened = any(design.finalists is not None and design.finalists < len(candidates) for design in designs)
+    screened = any(design.n_finalists is not None and design.n_finalists < len(candidates) for design in designs)
     stages = _split_progress(progress, 2 if screened else 1)
     if screened:
         errors, screening_seconds = _screen(batch, labels, candidates, designs, splits, compute, stages[0])
-        kept = [choose_finalists(part, design.finalists) for part, design in zip(errors, designs, strict=True)]
+        kept = [choose_finalists(part, design.n_finalists) for part, design in zip(errors, designs, strict=True)]
     # Whether an SVM is fitted, kernels × splits of all designs.
     fitted = np.concatenate([part[:, nested.outer_index()] for part, nested in zip(kept, splits, strict=True)], axis=1)
     flat = [split for nested in splits for split in nested.flatten()]

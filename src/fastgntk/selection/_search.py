@@ -43,43 +43,43 @@ class Search(Value):
 
     Parameters
     ----------
-    depth : {"best", "mix"}
+    depth_mode : {"best", "mix"}
         A single depth, or a mix: weights on the kernels of all levels, chosen by marginal likelihood.
     criterion : {"leave_one_out", "likelihood"}
         For regression: leave-one-out error, or the marginal likelihood of the Gaussian process.
-    screen : int
+    n_screening_graphs : int
         Number of graphs in the first comparison.
-    finalists : int, optional
+    n_finalists : int, optional
         Number of kernels in the second comparison; by default 8, and for SVMs as many as take about twenty seconds:
         80 up to 500 graphs, 20 for 1,000 graphs, at least 8. Leave-one-out of ridge regression alone is not the best
         criterion for an SVM.
-    weights : {"auto", "given", "likelihood"}
+    sum_weights : {"auto", "given", "likelihood"}
         The weights of the parts of candidates that are sums: as given, or those that maximise the marginal likelihood
         on the graphs of the first comparison. ``"auto"`` chooses them for the default candidates only.
     """
 
-    depth: str = "best"
+    depth_mode: str = "best"
     criterion: Criterion = "leave_one_out"
-    screen: int = 500
-    finalists: int | None = None
-    weights: str = "auto"
+    n_screening_graphs: int = 500
+    n_finalists: int | None = None
+    sum_weights: str = "auto"
 
     def __post_init__(self) -> None:
-        if self.depth not in ("best", "mix"):
-            raise InputError(f"depth must be best or mix, but is {self.depth!r}.")
-        if self.weights not in ("auto", "given", "likelihood"):
-            raise InputError(f"weights must be auto, given or likelihood, but is {self.weights!r}.")
+        if self.depth_mode not in ("best", "mix"):
+            raise InputError(f"depth_mode must be best or mix, but is {self.depth_mode!r}.")
+        if self.sum_weights not in ("auto", "given", "likelihood"):
+            raise InputError(f"sum_weights must be auto, given or likelihood, but is {self.sum_weights!r}.")
         if self.criterion not in get_args(Criterion):
             raise InputError(f"criterion must be one of {', '.join(get_args(Criterion))}, but is {self.criterion!r}.")
-        check_integer("screen", self.screen, 1)
-        if self.finalists is not None:
-            check_integer("finalists", self.finalists, 1)
+        check_integer("n_screening_graphs", self.n_screening_graphs, 1)
+        if self.n_finalists is not None:
+            check_integer("n_finalists", self.n_finalists, 1)
 
 
 def _check_search(search: Any) -> Search:
     if not isinstance(search, Search):
         kind = type(search).__name__
-        raise InputError(f"search must be a Search, such as Search(depth='mix'), but has type {kind}.")
+        raise InputError(f"search must be a Search, such as Search(depth_mode='mix'), but has type {kind}.")
     return search
 
 
@@ -92,23 +92,30 @@ class _SearchModel(GraphModel):
     _engine: str  # the engine of the comparison
 
     def _compare(
-        self, batch: GraphBatch, Y: Array, choose_ridge: ChooseRidge, weights: Array | None, finalists: int = _FINALISTS
+        self,
+        batch: GraphBatch,
+        Y: Array,
+        choose_ridge: ChooseRidge,
+        weights: Array | None,
+        n_finalists: int = _FINALISTS,
     ) -> list[KernelLoss]:
-        """Return the best kernels, best first, and store all losses; ``finalists`` is the default number."""
+        """Return the best kernels, best first, and store all losses; ``n_finalists`` is the default number."""
         search, compute = _check_search(self.search), check_compute(self.compute)
         default = Grid.full(descriptors=bool(batch.descriptors)).for_graphs(batch)
         kernels, _ = check_candidates(self.kernels, default)
-        mix = search.depth == "mix"
+        mix = search.depth_mode == "mix"
         check_sketches(kernels, compute)
         alphas, progress = models.check_alphas(self.alphas), compute.progress
         compute = self._fix_engine(batch, kernels, compute)
-        comparison = Comparison(batch, Y, weights, alphas, choose_ridge, search.screen, self._seed(), compute)
+        comparison = Comparison(
+            batch, Y, weights, alphas, choose_ridge, search.n_screening_graphs, self._seed(), compute
+        )
         start = 0.0
-        if search.weights == "likelihood" or (search.weights == "auto" and self.kernels is None):
+        if search.sum_weights == "likelihood" or (search.sum_weights == "auto" and self.kernels is None):
             start = 0.3
             kernels = comparison.optimise_part_weights(kernels, scale_progress(progress, 0.0, start))
         advance = scale_progress(progress, start, 0.5 if mix else 0.8)
-        best, tried = comparison.select(kernels, search.finalists or finalists, advance)
+        best, tried = comparison.select(kernels, search.n_finalists or n_finalists, advance)
         single = [result.loss for result in tried if is_single(result.kernel)]
         self.single_depth_loss_ = min(single, default=np.inf)
         if mix:
@@ -148,9 +155,9 @@ class _SearchModel(GraphModel):
 class GraphRegressorCV(RegressionModel, _SearchModel):
     """Regression with the kernel and alpha chosen by closed-form leave-one-out.
 
-    Every kernel is compared on at most ``search.screen`` of the training graphs, with every alpha from one
-    eigendecomposition; the best ``search.finalists`` are compared again on three times as many. Among the alphas within
-    5 per cent of the smallest error, the one with the largest marginal likelihood is chosen.
+    Every kernel is compared on at most ``search.n_screening_graphs`` of the training graphs, with every alpha from one
+    eigendecomposition; the best ``search.n_finalists`` are compared again on three times as many. Among the alphas
+    within 5 per cent of the smallest error, the one with the largest marginal likelihood is chosen.
 
     Parameters
     ----------
@@ -161,7 +168,7 @@ class GraphRegressorCV(RegressionModel, _SearchModel):
     alphas : sequence of float, optional
         By default powers of ten from 1e-8 to 10.
     search : Search
-        Depth, criterion and sizes of the comparisons.
+        Criterion and sizes of the comparisons, a single depth or a mix.
     solver, n_components, calibrate, random_state, compute
         As in :class:`GraphRegressor`.
 
@@ -234,9 +241,10 @@ class GraphRegressorCV(RegressionModel, _SearchModel):
 class GraphClassifierCV(ClassificationModel, _SearchModel):
     """Classification with the kernel, and C or alpha, chosen on the training graphs.
 
-    Kernels are compared by closed-form leave-one-out of ridge regression on the classes, on at most ``search.screen``
-    of the graphs; the best ``search.finalists`` are compared again on three times as many. For ``method="svm"`` the
-    finalists are then compared by the five-fold accuracy of support vector machines, each with every C.
+    Kernels are compared by closed-form leave-one-out of ridge regression on the classes, on at most
+    ``search.n_screening_graphs`` of the graphs; the best ``search.n_finalists`` are compared again on three times as
+    many. For ``method="svm"`` the finalists are then compared by the five-fold accuracy of support vector machines,
+    each with every C.
 
     Parameters
     ----------
@@ -254,7 +262,7 @@ class GraphClassifierCV(ClassificationModel, _SearchModel):
         Parameters of the equivalent :class:`GraphClassifier`.
     best_score_ : float
         Five-fold accuracy, or leave-one-out accuracy for ``method="ridge"``. Beyond 5,000 graphs, SVMs are compared on
-        ``search.screen`` of them.
+        ``search.n_screening_graphs`` of them.
     cv_results_ : dict
         ``"params"`` and ``"loss"`` of every kernel in the first comparison: the leave-one-out error rate of ridge
         regression, with ties broken by the squared error. Lower is better.
@@ -306,8 +314,8 @@ class GraphClassifierCV(ClassificationModel, _SearchModel):
         classes, class_ids = np.unique(labels, return_inverse=True)
         signs = models.class_signs(class_ids, len(classes))
         if self.method == "svm":
-            finalists = int(np.clip(_SVM_WORK // len(batch) ** 2, _FINALISTS, _MAX_FINALISTS))
-            compared = self._compare(batch, signs, choose_ridge_by_error_rate, None, finalists)
+            n_finalists = int(np.clip(_SVM_WORK // len(batch) ** 2, _FINALISTS, _MAX_FINALISTS))
+            compared = self._compare(batch, signs, choose_ridge_by_error_rate, None, n_finalists)
             best, C, self.best_score_ = self._compare_svms(batch, class_ids, compared)
             self.best_params_ = {"kernel": best.kernel, "method": "svm", "C": C}
         else:
@@ -328,7 +336,9 @@ class GraphClassifierCV(ClassificationModel, _SearchModel):
         """Return the best kernel, its best C, and their accuracy over the folds; the first of equals."""
         _, Cs = check_candidates(self.kernels, Grid.full())
         if len(classes) > _MAX_SVM_GRAPHS:  # SVMs of all graphs, for every kernel and C, would take hours
-            sample = subset(len(classes), classes[:, None].astype(np.float64), self.search.screen, self._seed())
+            sample = subset(
+                len(classes), classes[:, None].astype(np.float64), self.search.n_screening_graphs, self._seed()
+            )
             batch, classes = batch[sample], np.unique(classes[sample], return_inverse=True)[1]
         score = partial(
             _score_kernel,
