@@ -62,13 +62,13 @@ class RegressionModel(MultiOutputMixin, RegressorMixin, GraphModel):  # type: ig
         """
         batch = self._check_new(X)
         if not return_std:
-            return self._shaped(self.expansion_.evaluate(batch, self._progress()))
+            return self._drop_target_axis(self.expansion_.evaluate(batch, self._progress()))
         shape = (len(batch), len(self.expansion_.intercepts))
         mean, std = np.zeros(shape), np.zeros(shape)
         for chunk, rows, diagonal in self.expansion_.basis.chunks(batch, self._progress()):
             mean[chunk] = self.expansion_.values(rows)
-            std[chunk] = self._factor() * self._deviation(rows, diagonal)
-        return self._shaped(mean), self._shaped(std)
+            std[chunk] = self._calibration_factor() * self._deviation(rows, diagonal)
+        return self._drop_target_axis(mean), self._drop_target_axis(std)
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> tuple[Array, Array]:
         """Return lower and upper ends of intervals that contain a new measurement with probability ``coverage``.
@@ -91,15 +91,16 @@ class RegressionModel(MultiOutputMixin, RegressorMixin, GraphModel):  # type: ig
         for chunk, rows, diagonal in self.expansion_.basis.chunks(batch, self._progress()):
             mean[chunk] = self.expansion_.values(rows)
             deviation = self._deviation(rows, diagonal)
-            std[chunk], half[chunk] = self._factor() * deviation, width * deviation
+            std[chunk], half[chunk] = self._calibration_factor() * deviation, width * deviation
             nearest[chunk], similarity[chunk] = self._nearest_in_chunk(rows, diagonal)
-        value, low, high = self._shaped(mean), self._shaped(mean - half), self._shaped(mean + half)
-        return RegressionDetails(value, self._shaped(std), low, high, nearest, similarity)
+        value, low, high = (self._drop_target_axis(part) for part in (mean, mean - half, mean + half))
+        return RegressionDetails(value, self._drop_target_axis(std), low, high, nearest, similarity)
 
-    def _factor(self) -> Any:
+    def _calibration_factor(self) -> Array | float:
         return self.intervals_.factor if self.calibrate else 1.0
 
-    def _shaped(self, values: Array) -> Array:
+    def _drop_target_axis(self, values: Array) -> Array:
+        """Return values (t, k) of shape (t,) if the targets had no axis of their own."""
         return values[:, 0] if self.single_target_ else values
 
     def explain(self, graph: Any, target: int | None = None, *, factor: int | Kernel | None = None) -> Explanation:
