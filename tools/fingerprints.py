@@ -98,7 +98,7 @@ def classifiers() -> Iterator[tuple[str, str]]:
         yield f"classifier/{name}/review", digest(*found)
         yield f"classifier/{name}/proba", digest(model.predict_proba(test), model.decision_function(test))
         explained = model.explain(test[0])
-        yield f"classifier/{name}/explain", digest(explained.contributions, explained.intercept)
+        yield f"classifier/{name}/explain", digest(explained.node_by_training, explained.intercept)
 
 
 def regressors() -> Iterator[tuple[str, str]]:
@@ -119,7 +119,7 @@ def regressors() -> Iterator[tuple[str, str]]:
         yield f"regressor/{name}/review", digest(*model.predict_details(test))
         yield f"regressor/{name}/std", digest(*model.predict(test, return_std=True))
         explained = model.explain(test[0])
-        yield f"regressor/{name}/explain", digest(explained.contributions, explained.intercept)
+        yield f"regressor/{name}/explain", digest(explained.node_by_training, explained.intercept)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "model.fgntk"
             model.save(path)

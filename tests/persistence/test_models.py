@@ -167,10 +167,10 @@ def everything(model, graphs) -> dict[str, np.ndarray]:
     for which in outputs:
         found = model.explain(graphs[0], **which)
         name = f"explain {found.output}"
-        out[f"{name} contributions"] = found.contributions
+        out[f"{name} contributions"] = found.node_by_training
         out[f"{name} rest"] = np.array([found.intercept, found.prediction])
         out[f"{name} training"] = found.training_indices
-        out |= {f"{name} {block}": values for block, values in found.descriptors.items()}
+        out |= {f"{name} {block}": values for block, values in found.descriptor_by_training.items()}
     return out
 
 

@@ -46,53 +46,53 @@ class Explanation:
 
     Attributes
     ----------
-    contributions : array of shape (N, m)
+    node_by_training : array of shape (N, m)
         Contribution of each node through each training graph; the properties below are sums of it, and of
-        ``descriptors``. A single column for ``solver="features"``, which keeps no training graphs.
+        ``descriptor_by_training``. A single column for ``solver="features"``, which keeps no training graphs.
     intercept : float
         The prediction for a graph that is similar to no training graph.
     training_indices : int64, (m,)
         Indices of these training graphs among the graphs that the model was fitted on.
     output : str
         Name of the target, or of the class whose decision value is explained.
-    descriptors : dict of str to array of shape (m,)
+    descriptor_by_training : dict of str to array of shape (m,)
         Contribution of each block of descriptors through each training graph, by kernels on it such as ``RBF``. In a
         product only the chosen factor has contributions: for ``GNTK() * RBF("x")`` and the first factor, the nodes, and
         that of ``x`` is 0.
     """
 
-    contributions: Array
+    node_by_training: Array
     intercept: float
     training_indices: Ints
     output: str
-    descriptors: dict[str, Array] = field(default_factory=dict)
+    descriptor_by_training: dict[str, Array] = field(default_factory=dict)
 
     @property
     def node_contributions(self) -> Array:
         """Contribution of each node, shape (N,)."""
-        return np.asarray(self.contributions.sum(axis=1))
+        return np.asarray(self.node_by_training.sum(axis=1))
 
     @property
     def descriptor_contributions(self) -> dict[str, float]:
         """Contribution of each block of descriptors."""
-        return {name: float(values.sum()) for name, values in self.descriptors.items()}
+        return {name: float(values.sum()) for name, values in self.descriptor_by_training.items()}
 
     @property
     def training_contributions(self) -> Array:
         """Contribution of each training graph, shape (m,)."""
         if not len(self.training_indices):
             raise InputError(_NO_TRAINING_GRAPHS)
-        return np.asarray(self.contributions.sum(axis=0) + sum(self.descriptors.values()))
+        return np.asarray(self.node_by_training.sum(axis=0) + sum(self.descriptor_by_training.values()))
 
     @property
     def prediction(self) -> float:
         """The prediction or decision value: the intercept plus all contributions of nodes and descriptors."""
-        return float(self.intercept + self.contributions.sum() + sum(self.descriptor_contributions.values()))
+        return float(self.intercept + self.node_by_training.sum() + sum(self.descriptor_contributions.values()))
 
     def negated(self, output: str) -> Self:
         """Return the explanation of the opposite value, for another output."""
-        descriptors = {name: -values for name, values in self.descriptors.items()}
-        return type(self)(-self.contributions, -self.intercept, self.training_indices, output, descriptors)
+        descriptors = {name: -values for name, values in self.descriptor_by_training.items()}
+        return type(self)(-self.node_by_training, -self.intercept, self.training_indices, output, descriptors)
 
     def most_influential(self, count: int = 5) -> list[tuple[int, float]]:
         """Return index and contribution of the training graphs with the largest absolute contributions."""
