@@ -365,8 +365,8 @@ def test_fitting_again_drops_names(tmp_path, model):
     learned(model).annotate([str(i) for i in range(45)], source="elsewhere")
     model.fit(TRAIN[:30], targets(model)[:30]).save(tmp_path / "model.fgntk")
     again = fg.load_model(tmp_path / "model.fgntk")
-    assert not hasattr(again, "names_")
-    assert again.about_ == {}
+    assert not hasattr(again, "training_names_")
+    assert again.metadata_ == {}
 
 
 def test_fit_changes_neither_parameters_nor_data(estimator):

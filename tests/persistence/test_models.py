@@ -236,15 +236,15 @@ def test_names_are_saved(tmp_path, name):
     model.annotate([f"molecule {i}" for i in range(30)], source="assay", column="size", n=[1, {"deep": None}])
     model.save(tmp_path / "model.fgntk")
     again = fg.load_model(tmp_path / "model.fgntk")
-    assert again.names_ == [f"molecule {i}" for i in range(30)]
-    assert again.about_ == {"source": "assay", "column": "size", "n": [1, {"deep": None}]}
+    assert again.training_names_ == [f"molecule {i}" for i in range(30)]
+    assert again.metadata_ == {"source": "assay", "column": "size", "n": [1, {"deep": None}]}
 
 
 def test_model_without_names_loads_without_names(tmp_path):
     fitted("cholesky").save(tmp_path / "model.fgntk")
     again = fg.load_model(tmp_path / "model.fgntk")
-    assert not hasattr(again, "names_")
-    assert again.about_ == {}
+    assert not hasattr(again, "training_names_")
+    assert again.metadata_ == {}
     with pytest.raises(InputError, match="names must be 30, one for each training graph, but are 2"):
         again.annotate(["a", "b"])
 

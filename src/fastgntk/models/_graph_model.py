@@ -109,7 +109,7 @@ class Expansion:
     coefficients: Array  # (m, k)
     intercepts: Array  # (k,)
     training_indices: Ints  # (m,), indices of the training graphs of the basis; (0,) for random features
-    names: tuple[str, ...]  # (k,)
+    output_names: tuple[str, ...]  # (k,)
 
     def evaluate(self, batch: GraphBatch, progress: Progress | None) -> Array:
         """Return the values (t, k) of the function for graphs."""
@@ -129,7 +129,7 @@ class Expansion:
         if not self.basis.keeps_graphs:
             nodes = nodes.sum(axis=1, keepdims=True)
         intercept, indices = float(self.intercepts[output]), self.training_indices
-        return Explanation(nodes, intercept, indices, self.names[output], descriptors)
+        return Explanation(nodes, intercept, indices, self.output_names[output], descriptors)
 
 
 class GraphModel(GraphEstimator):
@@ -142,8 +142,8 @@ class GraphModel(GraphEstimator):
     solver_: str  # the solver of ridge regression that was given or chosen, or "svm"
     n_graphs_: int  # number of training graphs
     n_equal_graphs_: int  # number of training graphs that the kernel cannot distinguish from an earlier one
-    names_: list[str]  # names of the training graphs, if passed to `annotate`; kept in model files
-    about_: dict[str, Any]  # origin of the model, if passed to `annotate`; kept in model files
+    training_names_: list[str]  # names of the training graphs, if passed to `annotate`; kept in model files
+    metadata_: dict[str, Any]  # origin of the model, if passed to `annotate`; kept in model files
 
     def _training_kernel(self, X: Any, kernel: Kernel, stored: Any) -> TrainingKernel:
         """Prepare training graphs and return their kernel, with values read from disk if ``stored`` is not None."""
@@ -154,7 +154,7 @@ class GraphModel(GraphEstimator):
 
     def _clear_annotations(self) -> None:
         """Delete the annotations of an earlier fit."""
-        for attribute in ("names_", "about_"):
+        for attribute in ("training_names_", "metadata_"):
             if hasattr(self, attribute):
                 delattr(self, attribute)
 
@@ -232,15 +232,15 @@ class GraphModel(GraphEstimator):
         best = cosine.argmax(axis=1)
         return self.expansion_.training_indices[best], cosine[np.arange(len(cosine)), best]
 
-    def annotate(self, names: Sequence[str] | None = None, **about: Any) -> Self:
+    def annotate(self, names: Sequence[str] | None = None, **metadata: Any) -> Self:
         """Set names of the training graphs, and plain values that describe the origin of the model in its file."""
         check_is_fitted(self)
         if names is not None:
             if len(names) != self.n_graphs_:
                 raise InputError(f"names must be {self.n_graphs_}, one for each training graph, but are {len(names)}.")
-            self.names_ = [str(name) for name in names]
-        if about:
-            self.about_ = about
+            self.training_names_ = [str(name) for name in names]
+        if metadata:
+            self.metadata_ = metadata
         return self
 
     def save(self, path: str | Path) -> None:

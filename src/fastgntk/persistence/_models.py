@@ -82,11 +82,11 @@ def save_model(model: GraphModel, path: Path) -> None:
     expansion = model.expansion_
     document: dict[str, Any] = {
         "model": kind,
-        "outputs": list(expansion.names),
+        "outputs": list(expansion.output_names),
         "n_graphs": model.n_graphs_,
         "n_equal_graphs": model.n_equal_graphs_,
-        "names": getattr(model, "names_", None),
-        "about": getattr(model, "about_", {}),
+        "names": getattr(model, "training_names_", None),
+        "about": getattr(model, "metadata_", {}),
         "params": _plain_params(model, _CLASSES[kind]),
         "solver": model.solver_,
     }
@@ -135,12 +135,12 @@ def _unpack(document: dict[str, Any], arrays: Arrays, compute: Compute) -> Graph
     checked = check_arrays(arrays, _EXPANSION_ARRAYS, sizes)
     if not len(basis) or checked["training_indices"].max(initial=0) >= n:
         raise InputError("its training graphs are missing or have invalid indices.")
-    model.expansion_ = Expansion(basis, **checked, names=tuple(str(name) for name in outputs))
+    model.expansion_ = Expansion(basis, **checked, output_names=tuple(str(name) for name in outputs))
     model.n_graphs_, model.n_equal_graphs_ = n, entries["n_equal_graphs"]
-    model.about_, model.solver_ = entries["about"], entries["solver"]
+    model.metadata_, model.solver_ = entries["about"], entries["solver"]
     if document.get("names") is not None:
         names = Entry(list, f"a list of {n} names", lambda names: len(names) == n)
-        model.names_ = [str(name) for name in check_document(document, {"names": names})["names"]]
+        model.training_names_ = [str(name) for name in check_document(document, {"names": names})["names"]]
     if isinstance(model, GraphClassifier):
         _unpack_classification(model, arrays)
     else:
