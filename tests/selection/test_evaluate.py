@@ -301,11 +301,11 @@ def test_out_of_fold_predictions_reproduce_the_accuracies(rings):
     found = evaluation_out_of_fold(rings.graphs, numbers, result, compute=SINGLE)
     for number, (_, test) in enumerate(result.record.folds):
         assert np.mean(found.predicted[test] == numbers[test]) == result.accuracies[number]
-        assert (found.fold_of[test] == number).all()
-        assert {found.kernels[i] for i in found.kernel_of[test]} == {result.choices[number].kernel}
+        assert (found.fold_index[test] == number).all()
+        assert {found.kernels[i] for i in found.kernel_index[test]} == {result.choices[number].kernel}
     function = found.function(np.arange(60))
     for i, kernel in enumerate(found.kernels):
-        mine = found.kernel_of == i
+        mine = found.kernel_index == i
         values = np.einsum("ij,ij->i", function.weights, gram(rings.graphs, kernel)) + function.intercepts
         sign = np.where(found.predicted == 1, 1.0, -1.0)
         np.testing.assert_allclose(values[mine], (sign * found.values[:, 0])[mine], rtol=1e-6, atol=1e-8)

@@ -201,27 +201,27 @@ def _join_folds(
 ) -> OutOfFold:
     """Return the predictions of all graphs in order; every graph is in one test part."""
     order = np.argsort(np.concatenate([fold.test for fold in folds]))
-    fold_of = np.repeat(np.arange(len(folds)), [len(fold.test) for fold in folds])[order]
+    fold_index = np.repeat(np.arange(len(folds)), [len(fold.test) for fold in folds])[order]
     columns = zip(*(fold.predictions for fold in folds), strict=True)
     predictions = _Predictions(*(np.concatenate(column)[order] for column in columns))
     column, sign = select_columns(predictions.predicted, predictions.values.shape[1])
     return OutOfFold(
         tuple(kernels),
         tuple(engines),
-        kernel_of=np.asarray(kernel_of_fold)[fold_of],
-        fold_of=fold_of,
+        kernel_index=np.asarray(kernel_of_fold)[fold_index],
+        fold_index=fold_index,
         **predictions._asdict(),
-        _function=partial(_decision_functions, folds, fold_of, column, sign),
+        _function=partial(_decision_functions, folds, fold_index, column, sign),
     )
 
 
 def _decision_functions(
-    folds: Sequence[_Fold], fold_of: Ints, column: Ints, sign: Array, chosen: Ints
+    folds: Sequence[_Fold], fold_index: Ints, column: Ints, sign: Array, chosen: Ints
 ) -> DecisionFunctions:
     """Return the functions of the predicted classes of chosen graphs, each by the SVMs of the graph's fold."""
-    weights, intercepts = np.zeros((len(chosen), len(fold_of))), np.zeros(len(chosen))
+    weights, intercepts = np.zeros((len(chosen), len(fold_index))), np.zeros(len(chosen))
     for index, fold in enumerate(folds):
-        rows = np.flatnonzero(fold_of[chosen] == index)
+        rows = np.flatnonzero(fold_index[chosen] == index)
         columns, signs = column[chosen[rows]], sign[chosen[rows]]
         weights[np.ix_(rows, fold.train)] = signs[:, None] * fold.svms.coefficients[:, columns].T
         intercepts[rows] = signs * fold.svms.intercepts[columns]

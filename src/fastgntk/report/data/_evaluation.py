@@ -46,7 +46,7 @@ def evaluation_data(
         out_of_fold = evaluation_out_of_fold(source.batch, class_ids, result, compute=compute, progress=add_progress)
     # The kernel shown is the one chosen by most folds.
     most_chosen = Counter(result.choices).most_common(1)[0][0]
-    index = out_of_fold.kernel_of[record.folds[result.choices.index(most_chosen)][1][0]]
+    index = out_of_fold.kernel_index[record.folds[result.choices.index(most_chosen)][1][0]]
     kernel, engine = out_of_fold.kernels[index], out_of_fold.engines[index]
     silent = replace(compute, engine=engine if engine in EXACT_ENGINES else "auto", progress=None)
     prepared = prepare(source.batch, kernel, compute=silent)
