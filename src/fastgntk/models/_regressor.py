@@ -1,6 +1,6 @@
 """Kernel ridge regression, whose prediction is the posterior mean of a Gaussian process."""
 
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self, overload
 
 import numpy as np
 from scipy.special import ndtri
@@ -40,7 +40,7 @@ class RegressionModel(MultiOutputMixin, RegressorMixin, GraphModel):  # type: ig
     target_scale_: Array
     noise_: float  # variance of the noise of a new measurement, in the units of the kernel
     single_target_: bool
-    log_marginal_likelihood_: Any
+    log_marginal_likelihood_: float | Array
 
     def _solve(self, training: TrainingKernel, y: Array, weights: Array | None, alpha: float) -> None:
         """Fit coefficients to the kernel and checked targets."""
@@ -54,7 +54,11 @@ class RegressionModel(MultiOutputMixin, RegressorMixin, GraphModel):  # type: ig
         likelihood = solution.log_marginal_likelihood - training.n * np.log(targets.scale)
         self.log_marginal_likelihood_ = float(likelihood[0]) if targets.single else likelihood
 
-    def predict(self, X: Any, return_std: bool = False) -> Any:
+    @overload
+    def predict(self, X: Any, return_std: Literal[False] = False) -> Array: ...
+    @overload
+    def predict(self, X: Any, return_std: Literal[True]) -> tuple[Array, Array]: ...
+    def predict(self, X: Any, return_std: bool = False) -> Array | tuple[Array, Array]:
         """Return the prediction for each graph and, with ``return_std``, the standard deviation of a new measurement.
 
         The standard deviation includes the uncertainty of the model and the noise of the targets; it is calibrated

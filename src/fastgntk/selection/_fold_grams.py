@@ -6,7 +6,7 @@ graphs influence the values among the training graphs. All other parts of a kern
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from fastgntk.pairwise import Compute, GramPath, combine, fit_scalings, gram, pr
 from fastgntk.selection._grid import at_leaf, gram_from_paths
 
 __all__ = ["FoldGrams", "is_fitted", "map_folds", "kernel_matrices"]
+
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,8 +72,8 @@ def kernel_matrices(
 
 
 def map_folds(
-    score: Callable[[Array, Sequence[Split]], Any], matrices: Array | FoldGrams, splits: Sequence[Split]
-) -> list[Any]:
+    score: Callable[[Array, Sequence[Split]], _Result], matrices: Array | FoldGrams, splits: Sequence[Split]
+) -> list[_Result]:
     """Apply a function to a matrix and all splits, or to the matrix of each split and that split alone."""
     if isinstance(matrices, FoldGrams):
         return [score(matrices.matrix(split[0]), [split]) for split in splits]
