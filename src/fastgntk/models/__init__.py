@@ -8,7 +8,7 @@
 ``_node_models``      regression and classification of the nodes of one graph
 ``_transformers``     transformers for pipelines: kernel rows, Nyström features and their landmarks
 ``_random_features``  random features, as a transformer or as the basis of a model
-``_training_kernel``  kernel values among training graphs, and between new and training graphs
+``_training_kernel``  the kernel matrix of training graphs, and kernel values of new with training graphs
 ``_svm``              support vector machines on a kernel matrix
 ``_calibration``      intervals and probabilities from out-of-fold predictions; folds
 ``_targets``          checks of targets, classes and sample weights

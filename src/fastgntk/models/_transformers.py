@@ -124,7 +124,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstimator
     """Indices of the landmarks among the training graphs."""
     basis_: KernelBasis
     whitening_: Array
-    """Inverse square root of the kernel among landmarks, shape (m, m)."""
+    """Inverse square root of the kernel matrix of the landmarks, shape (m, m)."""
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002  # required by pipelines
         """Choose landmarks."""

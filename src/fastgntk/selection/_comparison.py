@@ -57,7 +57,7 @@ class _Sample:
     weights: Array | None  # (n,)
 
     def path(self, K: Array, normalized: bool) -> EigenPath:
-        """Decompose a kernel among distinct graphs, scaled as in ridge regression."""
+        """Decompose the kernel matrix of the distinct graphs, scaled as in ridge regression."""
         if not normalized:
             K = K / (float(np.average(K.diagonal()[self.distinct_index], weights=self.weights)) or 1.0)
         return EigenPath(KERNEL_CONSTANT + K, self.distinct_index, weights=self.weights)

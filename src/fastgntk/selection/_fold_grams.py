@@ -1,7 +1,7 @@
 """Gram matrices of kernels that are fitted to training graphs: one for each training part of a split.
 
-The scales of kernels on descriptors are fitted to training graphs, so a matrix among all graphs would let the test
-graphs influence the values among the training graphs. All other parts of a kernel are computed once.
+The scales of kernels on descriptors are fitted to training graphs, so one matrix of all graphs would let the test
+graphs influence the values of the training graphs. All other parts of a kernel are computed once.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -48,7 +48,7 @@ class FoldGrams:
         return cls(kernel, unfitted, nodeless, compute.with_progress(None))
 
     def matrix(self, train: Ints) -> Array:
-        """Return the matrix (n, n) among all graphs, with leaves fitted to the training graphs."""
+        """Return the matrix (n, n) of all graphs, with leaves fitted to the training graphs."""
         leaves = dict(self.unfitted)
         for leaf in self.kernel.leaves():
             if leaf not in leaves:

@@ -19,7 +19,7 @@ _N_SIMILAR = 3
 
 @dataclass(frozen=True, eq=False)
 class KernelMatrix:
-    """The kernel of a model, and its values among the n training graphs."""
+    """The kernel of a model, and its matrix of the n training graphs."""
 
     kernel: Kernel
     engine: str

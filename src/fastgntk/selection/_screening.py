@@ -34,7 +34,7 @@ def screening_sample(n_graphs: int) -> Ints:
 def screening_score(
     y: NDArray[Any], training: Sequence[Ints], sample: Ints
 ) -> Callable[[Array | FoldGrams, int], Array]:
-    """Return a function from the matrix of a kernel among the sample to its error for each set of training graphs.
+    """Return a function from the kernel matrix of the sample to its error for each set of training graphs.
 
     The error, of shape (sets,), is the leave-one-out error rate among the training graphs in the sample, for the best
     ridge, with ties broken by the squared error.

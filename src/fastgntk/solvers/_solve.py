@@ -47,7 +47,7 @@ def solve(
     Parameters
     ----------
     source : KernelSource
-        The kernel among n graphs; :class:`MatrixSource` for a matrix.
+        The kernel matrix of n graphs; :class:`MatrixSource` if it is in memory.
     Y : array of shape (n, k) or (n,)
         Targets, centred and scaled.
     ridge : float

@@ -80,7 +80,7 @@ class _FittedModel:
         basis = model.expansion_.basis
         kernel = basis.kernel
         silent = (basis.compute if compute is None else compute).with_progress(None)
-        # A basis without graphs, or of landmarks only, has no engines for the kernel among all training graphs.
+        # A basis without graphs, or of landmarks only, has no engines for the kernel matrix of all training graphs.
         engines = basis.prepared.engines if isinstance(basis, KernelBasis) else None
         prepared = prepare_batch(source.batch, kernel, silent, dict(basis.features), engines=engines)
         self.collector = Collector(source, timer, prepared)
