@@ -6,7 +6,7 @@ FOLDER holds the tables of MoleculeNet named in SETS. Split s leaves out a fifth
 the same for every method. Everything is chosen on the other four fifths. Methods:
 
 gntk        GraphRegressorCV: kernel and alpha by leave-one-out
-gntk mix    the same with Search(depth="mix")
+gntk mix    the same with Search(depth_mode="mix")
 gntk typed  the same with edges="typed", each kind of bond with weights of its own
 forest      random forest of 500 trees on Morgan fingerprints, radius 2, 2,048 bits, a third of them at each split
 tanimoto    Gaussian process with the Tanimoto kernel of the same fingerprints, noise by marginal likelihood
@@ -75,7 +75,7 @@ def gntk(split: Split, depth: str = "best", edges: str = "plain") -> Outcome:
     train, test = graphs[split.train], graphs[split.test]
     fitting = time.perf_counter()
     grid = replace(fg.selection.Grid.full(), edges=(edges,))
-    model = fg.GraphRegressorCV(grid, search=fg.selection.Search(depth=depth)).fit(train, split.y)
+    model = fg.GraphRegressorCV(grid, search=fg.selection.Search(depth_mode=depth)).fit(train, split.y)
     predicting = time.perf_counter()
     found = model.predict_details(test)  # prediction, standard deviation, interval and nearest molecule
     end = time.perf_counter()
@@ -84,7 +84,7 @@ def gntk(split: Split, depth: str = "best", edges: str = "plain") -> Outcome:
         "calibrated": np.array([model.intervals_.width(c) * deviation for c in COVERAGES]),
         "raw": np.array([ndtri(0.5 + c / 2) * deviation for c in COVERAGES]),
     }
-    chosen = model.best_params_ | {"leave_one_out": model.best_score_, "single_depth": model.single_depth_score_}
+    chosen = model.best_params_ | {"leave_one_out": model.best_loss_, "single_depth": model.single_depth_loss_}
     chosen["kernel"] = repr(chosen["kernel"])
     return Outcome(mean, half, predicting - fitting, end - predicting, json.dumps(chosen))
 
@@ -128,7 +128,7 @@ def tanimoto(split: Split) -> Outcome:
     center, scale = y.mean(), y.std()
     Y = (y - center) / scale
     path = EigenPath(1.0 + similarity(train, train))
-    ridge = RIDGES[int(path.scores(Y, RIDGES, "likelihood").argmin())]
+    ridge = RIDGES[int(path.losses(Y, RIDGES, "likelihood").argmin())]
     found = path.solution(Y, ridge)
     predicting = time.perf_counter()
     cross = 1.0 + similarity(test, train)

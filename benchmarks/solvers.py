@@ -70,7 +70,7 @@ def compare(n: int, table: str | None) -> None:
     Y = (y - y[:n].mean()) / y[:n].std()
     few = min(n, 1000)
     ridges = 10.0 ** np.arange(-6.0, 2.0)
-    ridge = ridges[EigenPath(K[:few, :few]).scores(Y[:few], ridges).argmin()]
+    ridge = ridges[EigenPath(K[:few, :few]).losses(Y[:few], ridges).argmin()]
     print(f"{n} graphs, kernel in {took:.1f} s, ridge {ridge:g} by leave-one-out on {few}", flush=True)
     print("  solver              rank  steps  seconds    RMSE   apart  leave-one-out   less  least")
     source, own = MatrixSource(K), np.full(TEST, 2.0)
@@ -79,7 +79,7 @@ def compare(n: int, table: str | None) -> None:
         start = time.perf_counter()
         found = solve(source, Y[:n], ridge, **options)
         took = time.perf_counter() - start
-        near = cross[:, found.basis]
+        near = cross[:, found.basis_indices]
         f, variance = found.predict(near)[:, 0], found.variance(near, own)
         if exact is None:
             exact = f, variance

@@ -98,7 +98,7 @@ def classifiers() -> Iterator[tuple[str, str]]:
         yield f"classifier/{name}/review", digest(*found)
         yield f"classifier/{name}/proba", digest(model.predict_proba(test), model.decision_function(test))
         explained = model.explain(test[0])
-        yield f"classifier/{name}/explain", digest(explained.contributions, explained.intercept)
+        yield f"classifier/{name}/explain", digest(explained.node_by_training, explained.intercept)
 
 
 def regressors() -> Iterator[tuple[str, str]]:
@@ -112,14 +112,14 @@ def regressors() -> Iterator[tuple[str, str]]:
         "nystrom": fg.GraphRegressor(GNTK(2), solver="nystrom", n_components=60),
         "cg": fg.GraphRegressor(GNTK(2), solver="cg", n_components=60),
         "features": fg.GraphRegressor(GNTK(2), solver="features", n_components=128),
-        "cv": fg.GraphRegressorCV(GRID, search=Search(depth="mix")),
+        "cv": fg.GraphRegressorCV(GRID, search=Search(depth_mode="mix")),
     }
     for name, model in models.items():
         model.fit(train, y[:250])
         yield f"regressor/{name}/review", digest(*model.predict_details(test))
         yield f"regressor/{name}/std", digest(*model.predict(test, return_std=True))
         explained = model.explain(test[0])
-        yield f"regressor/{name}/explain", digest(explained.contributions, explained.intercept)
+        yield f"regressor/{name}/explain", digest(explained.node_by_training, explained.intercept)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "model.fgntk"
             model.save(path)

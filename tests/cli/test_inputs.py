@@ -110,7 +110,7 @@ def test_predictions_equal_those_of_python(made):
         "predictions"
     ]
     assert [row["class"] for row in rows] == model.predict(data.graphs).tolist()
-    assert model.names_ == [f"g{i}" for i in range(24)]
+    assert model.training_names_ == [f"g{i}" for i in range(24)]
 
 
 def test_model_trained_on_json_predicts_an_edge_list(made):

@@ -258,7 +258,7 @@ def test_model_without_training_graphs_predicts_and_explains(here):
     done = run("predict", "n.fgntk", "oils.csv")
     assert list(read_csv(done.out)[0]) == ["row", "smiles", "value", "std", "low 90%", "high 90%"]
     model = load_model("n.fgntk")
-    assert not hasattr(model, "names_")
+    assert not hasattr(model, "training_names_")
     graphs = graphs_and(here, "boils")[0]
     close(column(read_csv(done.out), "value"), model.predict(graphs))
     found = record(run("explain", "n.fgntk", "oils.csv", "--row", 3, "--json"))
@@ -445,8 +445,8 @@ EXPLAIN = ["explain", "number.fgntk", "oils.csv", "--row", "1"]
         ([*CLASSES, "--task", "regression"], "text where numbers are needed, in rows 1, 2, 3, 4, 5 and 19 more"),
         ([*CLASSES, "--method", "tree"], "method must be svm or ridge, but is 'tree'"),
         ([*TRAIN, *TWO, "--solver", "lu"], "must be one of auto, cholesky, eigen, nystrom, sketched, cg, features"),
-        ([*TRAIN, *TWO, "--depth", "deep"], "depth must be best or mix, but is 'deep'"),
-        ([*CLASSES, *TWO, "--depth", "deep"], "depth must be best or mix, but is 'deep'"),
+        ([*TRAIN, *TWO, "--depth", "deep"], "--depth must be best or mix, but is 'deep'"),
+        ([*CLASSES, *TWO, "--depth", "deep"], "--depth must be best or mix, but is 'deep'"),
         ([*TRAIN, *TWO, "--n-components", "0"], "n_components must be an integer, 1 or more, but is 0"),
         ([*TRAIN, "--alphas", "low"], "--alphas takes numbers such as"),
         ([*TRAIN, "--alphas=-1"], "alphas must be numbers above 0"),
@@ -764,7 +764,7 @@ def test_descriptors_of_a_model_are_computed_for_new_molecules(tmp_path):
     assert done.code == 0, done
     assert "no kernel uses the descriptors 'boils', 'morgan'; name them in --kernel, such as" in done.err
     loaded = load_model(model)
-    assert loaded.about_["inputs"] == {"descriptors": "rdkit", "with": ["weight"]}
+    assert loaded.metadata_["inputs"] == {"descriptors": "rdkit", "with": ["weight"]}
     graphs = read_table(data, descriptors="rdkit", with_columns="weight").graphs
     rows = read_csv(run("predict", model, data).out)
     PREDICTED.check([float(row["value"]) for row in rows], loaded.predict(graphs))

@@ -13,7 +13,7 @@ from tests.tables import FLOAT64
 
 from fastgntk import GNTK, Compute, Graph, InputError, NodeFeatures, cross_gram, datasets, diagonal, gram
 from fastgntk.compat.sklearn_gp import ProcessKernel
-from fastgntk.models import _kernel_values
+from fastgntk.models import _training_kernel
 
 MUTAG = datasets.load("MUTAG")
 TRAIN, TEST = MUTAG.graphs[:40], MUTAG.graphs[150:160]
@@ -31,7 +31,7 @@ def computed(monkeypatch):
         found.append(len(batch))
         return gram(batch, *args, **kwargs)
 
-    monkeypatch.setattr(_kernel_values.pairwise, "gram", counting)
+    monkeypatch.setattr(_training_kernel.pairwise, "gram", counting)
     return found
 
 

@@ -209,7 +209,7 @@ CLASSES = _MUTAG.y[_COMMON]
 NUMBERS = GRAPHS.sizes + 3.0 * np.sin(np.arange(len(GRAPHS)))
 
 _TWO = GNTK(2, 1)
-MIX = fg.selection.Search(depth="mix")
+MIX = fg.selection.Search(depth_mode="mix")
 _SUM = _TWO + GNTK(1, features="degree").normalized()
 _FEATURES = {"alpha": 0.1, "solver": "features"}
 
@@ -309,7 +309,7 @@ def test_parameters_round_trip(estimator):
 
 def test_repr_shows_parameters_that_differ_from_the_default():
     assert repr(ESTIMATORS["ridge classifier"]) == "GraphClassifier(alpha=0.1, kernel=GNTK(blocks=1), method='ridge')"
-    assert repr(fg.GraphRegressorCV(search=MIX)) == "GraphRegressorCV(search=Search(depth='mix'))"
+    assert repr(fg.GraphRegressorCV(search=MIX)) == "GraphRegressorCV(search=Search(depth_mode='mix'))"
 
 
 @pytest.mark.slow
@@ -365,8 +365,8 @@ def test_fitting_again_drops_names(tmp_path, model):
     learned(model).annotate([str(i) for i in range(45)], source="elsewhere")
     model.fit(TRAIN[:30], targets(model)[:30]).save(tmp_path / "model.fgntk")
     again = fg.load_model(tmp_path / "model.fgntk")
-    assert not hasattr(again, "names_")
-    assert again.about_ == {}
+    assert not hasattr(again, "training_names_")
+    assert again.metadata_ == {}
 
 
 def test_fit_changes_neither_parameters_nor_data(estimator):
@@ -693,7 +693,7 @@ def test_graphs_of_another_kind_are_refused(estimator, graphs, words):
         (
             fg.GraphRegressorCV,
             {"kernels": [_SUM], "search": MIX},
-            "depth='mix' needs a single GNTK",
+            "depth_mode='mix' needs a single GNTK",
         ),
         (fg.GraphRegressorCV, {"alphas": ()}, "alphas must be numbers above 0"),
         (fg.GraphClassifier, {"C": 0.0}, r"C must be a number above 0, but is 0\.0"),

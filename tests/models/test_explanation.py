@@ -84,7 +84,7 @@ def test_contributions_of_either_factor_add_up_to_the_prediction(factor):
         found, basis = model.explain(NEW, output, factor=factor), model.expansion_.basis
         check(found, prediction)
         parts = node_contributions(NEW, basis.prepared, factor=factor) / basis.kernel_scale
-        FLOAT64.check(found.contributions, parts * model.expansion_.coefficients[:, 2 if model is several else 0])
+        FLOAT64.check(found.node_by_training, parts * model.expansion_.coefficients[:, 2 if model is several else 0])
 
 
 def test_a_factor_of_no_product_is_refused():
@@ -110,7 +110,7 @@ def test_contributions_of_nodes_and_descriptors_add_up_to_the_prediction(kernel)
     model = GraphRegressor(kernel, alpha=1e-2).fit(graphs[:60], y[:60])
     explanation = model.explain(graphs[100])
     check(explanation, model.predict(graphs[100:])[0])
-    assert set(explanation.descriptors) == {leaf.on for leaf in kernel.leaves()[1:]}
+    assert set(explanation.descriptor_by_training) == {leaf.on for leaf in kernel.leaves()[1:]}
     classifier = GraphClassifier(kernel, alpha=1e-2).fit(graphs[:60], DATA.y[:60])
     decision = classifier.decision_function(graphs[100:])[0]
     check(classifier.explain(graphs[100], 1), decision)
@@ -124,7 +124,7 @@ def test_a_block_has_the_contribution_of_its_kernels():
     weights = expansion.coefficients[:, 0] / expansion.basis.kernel_scale
     row = (gram(graphs, RBF("x")) + 3.0 * gram(graphs, Linear("x")))[3, expansion.training_indices]
     assert explanation.descriptor_contributions["x"] == pytest.approx(row @ weights, rel=1e-9)
-    FLOAT64.check(explanation.contributions, node_contributions(graphs[3:4], expansion.basis.prepared) * weights)
+    FLOAT64.check(explanation.node_by_training, node_contributions(graphs[3:4], expansion.basis.prepared) * weights)
 
 
 @pytest.mark.parametrize("method", ["svm", "ridge"])
@@ -148,7 +148,7 @@ def test_contributions_are_coefficients_times_the_kernel_of_each_node():
     norms = np.sqrt(diagonal([NEW], KERNEL)[0] * diagonal(TRAIN, KERNEL))
     rows = node_contributions(NEW, TRAIN, KERNEL) / norms
     expected = rows * model.solution_.coefficients[:, 0] * model.target_scale_
-    np.testing.assert_allclose(model.explain(NEW).contributions, expected, rtol=1e-6)
+    np.testing.assert_allclose(model.explain(NEW).node_by_training, expected, rtol=1e-6)
 
 
 def test_contributions_through_a_product_weight_the_training_graphs():
@@ -158,7 +158,7 @@ def test_contributions_through_a_product_weight_the_training_graphs():
     alpha = model.solution_.coefficients[:, 0] * model.target_scale_ / unit
     expected = node_contributions(NEW, TRAIN, KERNEL) * cross_gram([NEW], TRAIN, DEGREES)[0] * alpha
     found = model.explain(NEW)
-    FLOAT64.check(found.contributions, expected)
+    FLOAT64.check(found.node_by_training, expected)
     FLOAT64.check(found.intercept + expected.sum(), model.predict([NEW])[0])
 
 
@@ -167,7 +167,7 @@ def test_contributions_through_a_sum_are_those_of_its_terms():
     unit = np.mean(diagonal(TRAIN, KERNEL) + 0.5 * diagonal(TRAIN, DEGREES))
     alpha = model.solution_.coefficients[:, 0] * model.target_scale_ / unit
     terms = node_contributions(NEW, TRAIN, KERNEL) + 0.5 * node_contributions(NEW, TRAIN, DEGREES)
-    FLOAT64.check(model.explain(NEW).contributions, terms * alpha)
+    FLOAT64.check(model.explain(NEW).node_by_training, terms * alpha)
 
 
 def test_each_of_several_targets_can_be_explained():

@@ -91,7 +91,7 @@ def test_every_solver_predicts_the_same_at_full_rank(solver, kernel):
 def test_only_landmarks_have_coefficients():
     model = GraphRegressor(KERNEL, 1e-2, solver="nystrom", n_components=10).fit(TRAIN, edges(TRAIN))
     assert len(model.expansion_.basis) == 10
-    assert set(model.nearest(TEST)[0].tolist()) <= set(model.solution_.basis.tolist())
+    assert set(model.nearest(TEST)[0].tolist()) <= set(model.solution_.basis_indices.tolist())
 
 
 def test_calibrated_deviations_have_the_size_of_leave_one_out_residuals():
@@ -138,7 +138,7 @@ def test_review_equals_the_single_predictions():
 def test_long_batches_are_predicted_in_chunks(monkeypatch):
     model = GraphRegressor(GNTK(1, 1)).fit(TRAIN, edges(TRAIN))
     whole = model.predict(TEST)
-    monkeypatch.setattr("fastgntk.models._kernel_values._CHUNK", 7)
+    monkeypatch.setattr("fastgntk.models._training_kernel._CHUNK", 7)
     seen = []
     model.set_params(compute=Compute(progress=lambda done, total: seen.append(done / total)))
     np.testing.assert_allclose(model.predict(TEST), whole, rtol=1e-7)

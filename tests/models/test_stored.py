@@ -12,7 +12,7 @@ from sklearn.svm import SVC
 from tests.tables import FLOAT64, Tolerance
 
 import fastgntk as fg
-from fastgntk.models import _kernel_values
+from fastgntk.models import _training_kernel
 from fastgntk.pairwise import _prepared
 from fastgntk.pairwise.store import StoredGram, _build
 from fastgntk.solvers import SOLVERS
@@ -49,7 +49,7 @@ def no_kernel_values():
     """Make it an error to compute values among training graphs, or of training graphs with themselves."""
     with pytest.MonkeyPatch.context() as patch:
         for name in ("gram", "gram_columns"):
-            patch.setattr(_kernel_values.pairwise, name, None)
+            patch.setattr(_training_kernel.pairwise, name, None)
         patch.setattr(_prepared, "leaf_diagonal", None)
         yield
 

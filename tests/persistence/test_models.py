@@ -121,7 +121,11 @@ MODELS = {
     "descriptors alone, SVMs": (_with(_classifier, fg.RBF("x", 2.0)), DESCRIBED, THREE),
     "chosen": (fg.GraphRegressorCV(SMALL, alphas=(0.01, 0.1)), LABELS, NUMBERS),
     "chosen from composites": (fg.GraphRegressorCV([SUM, SUM.normalized()], alphas=(0.01, 0.1)), LABELS, NUMBERS),
-    "mixed": (fg.GraphRegressorCV(SMALL, search=fg.selection.Search(depth="mix"), alphas=(0.01,)), LABELS, NUMBERS),
+    "mixed": (
+        fg.GraphRegressorCV(SMALL, search=fg.selection.Search(depth_mode="mix"), alphas=(0.01,)),
+        LABELS,
+        NUMBERS,
+    ),
     "SVM": (_classifier, LABELS, TWO),
     "normalised SVM": (_with(_classifier, ONE.normalized()), ATTRIBUTES, TWO),
     "SVMs": (_classifier, LABELS, THREE),
@@ -163,10 +167,10 @@ def everything(model, graphs) -> dict[str, np.ndarray]:
     for which in outputs:
         found = model.explain(graphs[0], **which)
         name = f"explain {found.output}"
-        out[f"{name} contributions"] = found.contributions
+        out[f"{name} contributions"] = found.node_by_training
         out[f"{name} rest"] = np.array([found.intercept, found.prediction])
         out[f"{name} training"] = found.training_indices
-        out |= {f"{name} {block}": values for block, values in found.descriptors.items()}
+        out |= {f"{name} {block}": values for block, values in found.descriptor_by_training.items()}
     return out
 
 
@@ -232,15 +236,15 @@ def test_names_are_saved(tmp_path, name):
     model.annotate([f"molecule {i}" for i in range(30)], source="assay", column="size", n=[1, {"deep": None}])
     model.save(tmp_path / "model.fgntk")
     again = fg.load_model(tmp_path / "model.fgntk")
-    assert again.names_ == [f"molecule {i}" for i in range(30)]
-    assert again.about_ == {"source": "assay", "column": "size", "n": [1, {"deep": None}]}
+    assert again.training_names_ == [f"molecule {i}" for i in range(30)]
+    assert again.metadata_ == {"source": "assay", "column": "size", "n": [1, {"deep": None}]}
 
 
 def test_model_without_names_loads_without_names(tmp_path):
     fitted("cholesky").save(tmp_path / "model.fgntk")
     again = fg.load_model(tmp_path / "model.fgntk")
-    assert not hasattr(again, "names_")
-    assert again.about_ == {}
+    assert not hasattr(again, "training_names_")
+    assert again.metadata_ == {}
     with pytest.raises(InputError, match="names must be 30, one for each training graph, but are 2"):
         again.annotate(["a", "b"])
 

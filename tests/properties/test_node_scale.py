@@ -145,7 +145,7 @@ def test_predictions_explanations_and_random_features_use_the_scale():
         new = molecules[30]
         explanation = model.explain(new)
         prediction = model.predict([new])[0]
-        np.testing.assert_allclose(explanation.contributions.sum() + explanation.intercept, prediction, rtol=1e-6)
+        np.testing.assert_allclose(explanation.node_by_training.sum() + explanation.intercept, prediction, rtol=1e-6)
         other = GraphBatch.from_graphs([new]).with_node_scale(np.ones(new.n_nodes))
         assert abs(model.predict(other)[0] - prediction) > 1e-3
 

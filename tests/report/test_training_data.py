@@ -126,7 +126,7 @@ def test_surface_of_a_search_matches_its_results():
     model = GraphRegressorCV(grid).fit(DATA.graphs[:80], y)
     found = training_data(DATA.graphs[:80], model, y=y)["surface"]
     tried = [params["kernel"] for params in model.cv_results_["params"]]
-    scores = dict(zip(tried, model.cv_results_["score"], strict=True))
+    scores = dict(zip(tried, model.cv_results_["loss"], strict=True))
     for s, scale in enumerate(found["scale"]):
         for b, blocks in enumerate(found["blocks"]):
             expected = np.sqrt(scores[GNTK(blocks, 1, scale).normalized()]) * np.std(y)

@@ -84,7 +84,7 @@ def test_nested_selection_equals_evaluate():
     assert found.accuracies == expected.accuracies
     assert found.Cs == tuple(choice.C for choice in expected.choices)
     assert [grid.kernels()[k] for k in found.kernels] == [choice.kernel for choice in expected.choices]
-    assert found.fits == expected.fits
+    assert found.fits == expected.n_fits
     assert len(set(found.Cs)) > 1
 
 

@@ -131,10 +131,10 @@ def test_kernels_with_shared_leaves_have_the_same_matrices_in_one_pass(monkeypat
     )
 
 
-def test_scores_do_not_depend_on_the_other_candidates():
+def test_losses_do_not_depend_on_the_other_candidates():
     graphs, y = SOME.with_descriptors(size=SIZES), SOME.sizes + MUTAG.y[:24]
-    options = {"alphas": (1e-2, 1.0), "search": Search(weights="given"), "calibrate": False, "compute": ONE_JOB}
+    options = {"alphas": (1e-2, 1.0), "search": Search(sum_weights="given"), "calibrate": False, "compute": ONE_JOB}
     together = GraphRegressorCV([SHARED, *OTHERS], **options).fit(graphs, y).cv_results_
-    for params, score in zip(together["params"], together["score"], strict=True):
+    for params, loss in zip(together["params"], together["loss"], strict=True):
         alone = GraphRegressorCV([params["kernel"]], **options).fit(graphs, y)
-        assert alone.best_score_ == pytest.approx(score, rel=1e-5)  # kernel values agree to 1e-8, alpha is 1e-2
+        assert alone.best_loss_ == pytest.approx(loss, rel=1e-5)  # kernel values agree to 1e-8, alpha is 1e-2

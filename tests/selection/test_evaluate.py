@@ -55,7 +55,7 @@ def test_du2019_is_the_best_mean_over_the_reported_folds(Cs):
     assert result.mean == pytest.approx(means[choice.kernel, choice.C], abs=1e-12)
     assert result.optimistic
     assert len(set(result.choices)) == 1
-    assert result.fits == 5 * 4 * 2
+    assert result.n_fits == 5 * 4 * 2
 
 
 def test_nested_never_selects_on_the_test_fold(monkeypatch, rings):
@@ -129,7 +129,7 @@ def test_progress_runs_through_both_stages(rings):
 def test_fits_that_do_not_converge_are_counted(monkeypatch, rings):
     monkeypatch.setattr(_svm, "_MAX_STEPS", 1)
     result = evaluate(rings, kernels=SMALL, folds=3, compute=SINGLE)
-    assert 0 < result.fits_stopped <= result.fits
+    assert 0 < result.n_unconverged <= result.n_fits
 
 
 def test_to_dict_is_plain_json(rings):
@@ -150,7 +150,7 @@ def test_numpy_values_in_a_grid_become_plain_values():
 
 
 def test_a_run_that_converges_counts_no_stopped_fits(rings):
-    assert evaluate(rings, kernels=SMALL, folds=3, compute=SINGLE).fits_stopped == 0
+    assert evaluate(rings, kernels=SMALL, folds=3, compute=SINGLE).n_unconverged == 0
 
 
 @pytest.mark.parametrize("protocol", ["nested", "du2019"])
@@ -301,11 +301,11 @@ def test_out_of_fold_predictions_reproduce_the_accuracies(rings):
     found = evaluation_out_of_fold(rings.graphs, numbers, result, compute=SINGLE)
     for number, (_, test) in enumerate(result.record.folds):
         assert np.mean(found.predicted[test] == numbers[test]) == result.accuracies[number]
-        assert (found.fold_of[test] == number).all()
-        assert {found.kernels[i] for i in found.kernel_of[test]} == {result.choices[number].kernel}
+        assert (found.fold_index[test] == number).all()
+        assert {found.kernels[i] for i in found.kernel_index[test]} == {result.choices[number].kernel}
     function = found.function(np.arange(60))
     for i, kernel in enumerate(found.kernels):
-        mine = found.kernel_of == i
+        mine = found.kernel_index == i
         values = np.einsum("ij,ij->i", function.weights, gram(rings.graphs, kernel)) + function.intercepts
         sign = np.where(found.predicted == 1, 1.0, -1.0)
         np.testing.assert_allclose(values[mine], (sign * found.values[:, 0])[mine], rtol=1e-6, atol=1e-8)
@@ -314,8 +314,8 @@ def test_out_of_fold_predictions_reproduce_the_accuracies(rings):
 def test_several_designs_give_the_results_of_each_alone(rings):
     designs = [
         CrossValidation(folds=3, inner_folds=2, random_state=1),
-        CrossValidation("du2019", folds=4, finalists=2),
-        CrossValidation(folds=np.arange(60) % 3, inner_folds=3, finalists=1),
+        CrossValidation("du2019", folds=4, n_finalists=2),
+        CrossValidation(folds=np.arange(60) % 3, inner_folds=3, n_finalists=1),
     ]
     found = evaluate_each(rings, designs=designs, kernels=SMALL, compute=SINGLE)
     for design, result in zip(designs, found, strict=True):
@@ -325,5 +325,5 @@ def test_several_designs_give_the_results_of_each_alone(rings):
             alone.accuracies,
             alone.choices,
         )
-        assert (result.fits, result.fits_stopped) == (alone.fits, alone.fits_stopped)
+        assert (result.n_fits, result.n_unconverged) == (alone.n_fits, alone.n_unconverged)
         np.testing.assert_array_equal(result.record.scores, alone.record.scores)

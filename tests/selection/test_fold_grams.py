@@ -11,7 +11,7 @@ from tests.tables import EXACT
 import fastgntk as fg
 from fastgntk import GNTK, RBF, Compute, Linear, Tanimoto
 from fastgntk.selection import Candidates, evaluate, evaluation_out_of_fold
-from fastgntk.selection._fold_grams import FoldGrams, matrix_source
+from fastgntk.selection._fold_grams import FoldGrams, kernel_matrices
 from fastgntk.selection._grid import group_into_passes
 
 MUTAG = fg.datasets.load("MUTAG")
@@ -52,7 +52,7 @@ def test_matrices_of_folds_are_those_of_the_training_graphs(kernel):
     counts = np.random.default_rng(1).poisson(1.0, (40, 6))
     graphs = MUTAG.graphs[:40].with_descriptors(x=blocks(40), counts=counts)
     paths = group_into_passes([kernel])[0].compute(graphs, ONE_JOB)
-    source = matrix_source(kernel, paths, graphs, ONE_JOB)
+    source = kernel_matrices(kernel, paths, graphs, ONE_JOB)
     train = np.arange(5, 33)
     if not any(leaf.requires_fit for leaf in kernel.leaves()):
         assert isinstance(source, np.ndarray)

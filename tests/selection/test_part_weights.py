@@ -18,7 +18,7 @@ GRAPHS = MUTAG.graphs[:N].with_descriptors(good=INFORMATIVE, noise=NOISE)
 Y = GRAPHS.sizes + 2.0 * np.sin(INFORMATIVE[:, 0]) + INFORMATIVE[:, 1] + 0.3 * RNG.standard_normal(N)
 PARTS = [GNTK(2, 1), RBF("good"), Linear("noise")]
 SUM = PARTS[0] + PARTS[1] + PARTS[2]
-LIKELIHOOD = Search(weights="likelihood")
+LIKELIHOOD = Search(sum_weights="likelihood")
 
 # Scale and ridge of the formula below are on a grid, whose points are within this much of the best log likelihood.
 BETWEEN_POINTS = 0.1
@@ -68,12 +68,12 @@ def test_weights_maximise_the_marginal_likelihood():
 
 def test_weights_are_chosen_on_request_and_for_default_candidates(monkeypatch):
     assert fit([SUM], Search()).fit(GRAPHS, Y).best_params_["kernel"] == SUM
-    assert fit([SUM], Search(weights="given")).fit(GRAPHS, Y).best_params_["kernel"] == SUM
+    assert fit([SUM], Search(sum_weights="given")).fit(GRAPHS, Y).best_params_["kernel"] == SUM
     few = Grid(blocks=(2,), layers=(1,), scale=("uniform",), jump=(True,), normalize=(False,))
     monkeypatch.setattr(Grid, "full", lambda **_: few)
     described = MUTAG.graphs[:N].with_descriptors(good=INFORMATIVE)
     given = PARTS[0] + (RBF("good", scaling="log") + Linear("good", scaling="log"))
-    assert fit(None, Search(weights="given")).fit(described, Y).best_params_["kernel"] == given
+    assert fit(None, Search(sum_weights="given")).fit(described, Y).best_params_["kernel"] == given
     model = fit(None, Search()).fit(described, Y)
     chosen = model.best_params_["kernel"]
     assert chosen != given
@@ -91,5 +91,5 @@ def test_kernels_that_are_no_sums_keep_their_place():
 
 
 def test_unknown_weights_are_refused():
-    with pytest.raises(InputError, match=r"^weights must be auto, given or likelihood, but is 'best'\.$"):
-        Search(weights="best")
+    with pytest.raises(InputError, match=r"^sum_weights must be auto, given or likelihood, but is 'best'\.$"):
+        Search(sum_weights="best")

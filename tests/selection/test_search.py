@@ -24,7 +24,7 @@ from fastgntk.kernels import Normalized
 from fastgntk.models import lenient_stratified_folds
 from fastgntk.selection import Candidates, Grid, Search, evaluate
 from fastgntk.selection._comparison import Comparison, _objective, level_weights
-from fastgntk.solvers import EigenPath, misclassification, stable_ridge
+from fastgntk.solvers import EigenPath, choose_ridge_by_error_rate, choose_ridge_by_squared_error
 
 DATA = datasets.load("MUTAG")
 SOME = DATA.graphs[:50]
@@ -41,7 +41,7 @@ def matrix_of(kernel, graphs=SOME) -> np.ndarray:
     return 1.0 + K / K.diagonal().mean()
 
 
-def brute_force_score(K, ridge: float, targets) -> float:
+def brute_force_loss(K, ridge: float, targets) -> float:
     """Mean squared leave-one-out error by refitting, in units of the variance."""
     y = (targets - targets.mean()) / targets.std()
     left = []
@@ -61,32 +61,32 @@ def brute_force_negative_log_likelihood(K, ridge: float, targets) -> float:
 
 
 @pytest.mark.slow
-def test_scores_equal_those_of_refitting():
+def test_losses_equal_those_of_refitting():
     model = GraphRegressorCV(GRID, alphas=ALPHAS).fit(SOME, Y)
-    assert len(model.cv_results_["score"]) == len(GRID) == 32
-    for params, score in zip(model.cv_results_["params"], model.cv_results_["score"], strict=True):
+    assert len(model.cv_results_["loss"]) == len(GRID) == 32
+    for params, loss in zip(model.cv_results_["params"], model.cv_results_["loss"], strict=True):
         K = matrix_of(params["kernel"])
-        errors = [brute_force_score(K, alpha, Y) for alpha in ALPHAS]
+        errors = [brute_force_loss(K, alpha, Y) for alpha in ALPHAS]
         near = [alpha for alpha, error in zip(ALPHAS, errors, strict=True) if error <= 1.05 * min(errors)]
         assert params["alpha"] == min(near, key=lambda alpha: brute_force_negative_log_likelihood(K, alpha, Y))
-        assert score == pytest.approx(errors[ALPHAS.index(params["alpha"])], rel=CLOSE)
-    assert model.best_score_ == min(model.cv_results_["score"])
+        assert loss == pytest.approx(errors[ALPHAS.index(params["alpha"])], rel=CLOSE)
+    assert model.best_loss_ == min(model.cv_results_["loss"])
 
 
 def test_likelihood_decides_between_ridges_of_similar_error():
     K = np.eye(30) + 0.01
     noise = np.random.default_rng(0).standard_normal((30, 1))  # independent of the kernel
     path, ridges = EigenPath(K), (1e-8, 1e-4, 1.0)
-    errors = path.scores(noise, ridges)
+    errors = path.losses(noise, ridges)
     assert errors.max() < 1.05 * errors.min()
-    most_likely = ridges[int(path.scores(noise, ridges, "likelihood").argmin())]
-    assert stable_ridge(path, noise, ridges)[0] == most_likely != ridges[0]
+    most_likely = ridges[int(path.losses(noise, ridges, "likelihood").argmin())]
+    assert choose_ridge_by_squared_error(path, noise, ridges)[0] == most_likely != ridges[0]
     # A ridge with a larger error is not taken, however likely.
     smooth = EigenPath(np.exp(-(np.subtract.outer(np.arange(30.0), np.arange(30.0)) ** 2) / 50) + 1e-6 * np.eye(30))
     waves = np.sin(np.arange(30.0) / 3)[:, None]
-    errors = smooth.scores(waves, (1e-6, 10.0))
+    errors = smooth.losses(waves, (1e-6, 10.0))
     assert errors[1] > 10 * errors[0]
-    assert stable_ridge(smooth, waves, (10.0, 1e-6)) == (1e-6, errors[0])
+    assert choose_ridge_by_squared_error(smooth, waves, (10.0, 1e-6)) == (1e-6, errors[0])
 
 
 def test_best_kernel_is_used_for_predictions():
@@ -97,14 +97,14 @@ def test_best_kernel_is_used_for_predictions():
 
 
 def test_many_graphs_are_screened_and_finalists_compared_on_more():
-    model = GraphRegressorCV(GRID, alphas=ALPHAS, search=Search(screen=20, finalists=2)).fit(SOME, Y)
+    model = GraphRegressorCV(GRID, alphas=ALPHAS, search=Search(n_screening_graphs=20, n_finalists=2)).fit(SOME, Y)
     whole = GraphRegressorCV(GRID, alphas=ALPHAS).fit(SOME, Y)
     first = model.cv_results_
-    finalists = [first["params"][i] for i in np.argsort(first["score"], kind="stable")[:2]]
-    scores = {p["kernel"]: s for p, s in zip(whole.cv_results_["params"], whole.cv_results_["score"], strict=True)}
-    expected = min(scores[p["kernel"]] for p in finalists)
-    assert model.best_score_ == pytest.approx(expected, rel=CLOSE)
-    assert first["score"] != whole.cv_results_["score"]
+    finalists = [first["params"][i] for i in np.argsort(first["loss"], kind="stable")[:2]]
+    losses = {p["kernel"]: loss for p, loss in zip(whole.cv_results_["params"], whole.cv_results_["loss"], strict=True)}
+    expected = min(losses[p["kernel"]] for p in finalists)
+    assert model.best_loss_ == pytest.approx(expected, rel=CLOSE)
+    assert first["loss"] != whole.cv_results_["loss"]
 
 
 def test_sample_without_the_first_of_equal_graphs_is_in_order():
@@ -112,7 +112,7 @@ def test_sample_without_the_first_of_equal_graphs_is_in_order():
     groups = np.array([0, *range(1, 6), 0, *range(7, 21), 0])
     targets = np.arange(22.0)[:, None]
     lacking = np.arange(1, 21)  # the graph of group 0 is the sixth of these
-    comparison = Comparison(batch, targets, None, ALPHAS, misclassification, 10, 0, Compute())
+    comparison = Comparison(batch, targets, None, ALPHAS, choose_ridge_by_error_rate, 10, 0, Compute())
     sample = comparison._sample(groups, lacking)
     assert sample.distinct_index.tolist() == list(range(20))
     K = gram(sample.distinct[sample.distinct_index], GNTK(1))
@@ -125,7 +125,7 @@ def test_graphs_that_one_kernel_of_a_search_distinguishes_are_different():
     # Closed neighbourhoods hold the same labels in both rings; only the weight of a node itself distinguishes them.
     ring = [(0, 2), (0, 3), (1, 2), (1, 3)]
     rings = as_graphs([Graph.from_edges(ring, 4, labels=labels) for labels in ([0, 0, 1, 1], [0, 1, 0, 1])])
-    comparison = Comparison(rings, np.arange(2.0)[:, None], None, ALPHAS, misclassification, 10, 0, Compute())
+    comparison = Comparison(rings, np.arange(2.0)[:, None], None, ALPHAS, choose_ridge_by_error_rate, 10, 0, Compute())
     assert comparison._group_equal_graphs([GNTK(1), GNTK(1, scale="symmetric")]).tolist() == [0, 0]
     assert comparison._group_equal_graphs([GNTK(1), GNTK(1, self_weight=0.5)]).tolist() == [0, 1]
     assert comparison._group_equal_graphs([GNTK(1), GNTK(1, scale="symmetric", self_weight=0.5)]).tolist() == [0, 1]
@@ -136,9 +136,9 @@ def test_graphs_that_differ_in_scale_only_are_different_in_a_search():
     targets = np.arange(1.0, 9.0) ** 2
     kernel = GNTK(1, 1, "given", jump=False)
     model = GraphRegressorCV([kernel], alphas=ALPHAS).fit(batch, targets)
-    expected = min(brute_force_score(matrix_of(kernel, batch), alpha, targets) for alpha in ALPHAS)
-    assert model.best_score_ == pytest.approx(expected, rel=CLOSE)
-    assert GraphRegressorCV([GNTK(1, 1)], alphas=ALPHAS).fit(batch, targets).best_score_ > 1.0
+    expected = min(brute_force_loss(matrix_of(kernel, batch), alpha, targets) for alpha in ALPHAS)
+    assert model.best_loss_ == pytest.approx(expected, rel=CLOSE)
+    assert GraphRegressorCV([GNTK(1, 1)], alphas=ALPHAS).fit(batch, targets).best_loss_ > 1.0
 
 
 def test_graphs_that_only_colours_distinguish_are_different_in_a_search():
@@ -147,16 +147,16 @@ def test_graphs_that_only_colours_distinguish_are_different_in_a_search():
     pair = [Graph.from_edges(ring, 4, labels=labels) for labels in ([0, 0, 1, 1], [0, 1, 0, 1])]
     batch, targets = as_graphs(pair * 4), np.array([1.0, 5.0] * 4)
     model = GraphRegressorCV([GNTK(1, 1), WL(1)], alphas=(1e-2,)).fit(batch, targets)
-    for params, score in zip(model.cv_results_["params"], model.cv_results_["score"], strict=True):
-        assert score == pytest.approx(brute_force_score(matrix_of(params["kernel"], batch), 1e-2, targets), rel=CLOSE)
+    for params, loss in zip(model.cv_results_["params"], model.cv_results_["loss"], strict=True):
+        assert loss == pytest.approx(brute_force_loss(matrix_of(params["kernel"], batch), 1e-2, targets), rel=CLOSE)
     assert model.best_params_["kernel"] == WL(1)
 
 
 def test_search_among_colours_alone_ignores_the_engine():
     kernels = [WL(depth) for depth in range(3)]
     model = GraphRegressorCV(kernels, alphas=(1e-2,), compute=Compute("decoupled")).fit(SOME, Y)
-    for params, score in zip(model.cv_results_["params"], model.cv_results_["score"], strict=True):
-        assert score == pytest.approx(brute_force_score(matrix_of(params["kernel"]), 1e-2, Y), rel=CLOSE)
+    for params, loss in zip(model.cv_results_["params"], model.cv_results_["loss"], strict=True):
+        assert loss == pytest.approx(brute_force_loss(matrix_of(params["kernel"]), 1e-2, Y), rel=CLOSE)
 
 
 def test_likelihood_as_criterion():
@@ -164,10 +164,10 @@ def test_likelihood_as_criterion():
     expected = brute_force_negative_log_likelihood(
         matrix_of(model.best_params_["kernel"]), model.best_params_["alpha"], Y
     )
-    assert model.best_score_ == pytest.approx(expected, rel=CLOSE)
+    assert model.best_loss_ == pytest.approx(expected, rel=CLOSE)
 
 
-def test_classes_are_scored_by_leave_one_out_errors():
+def test_loss_of_classes_is_the_leave_one_out_error_rate():
     rng = np.random.default_rng(0)
     F = rng.standard_normal((30, 6))
     K = 1.0 + F @ F.T
@@ -182,15 +182,15 @@ def test_classes_are_scored_by_leave_one_out_errors():
             alpha = np.linalg.solve(K[np.ix_(others, others)] + 0.1 * np.eye(29), centred[others])
             value = K[i, others] @ alpha + signs.mean(axis=0)
             wrong += (value[0] > 0) != (classes[i] == 1) if n_classes == 2 else value.argmax() != classes[i]
-        score = misclassification(EigenPath(K), centred, [0.1])[1]
-        assert np.floor(score * 30 + 1e-9) == wrong
+        loss = choose_ridge_by_error_rate(EigenPath(K), centred, [0.1])[1]
+        assert np.floor(loss * 30 + 1e-9) == wrong
 
 
 def test_smaller_error_decides_between_ridges_with_as_many_mistakes():
     points = np.repeat([-1.0, 1.0], 10)[:, None]
     path = EigenPath(points @ points.T)
     for ridges in ([1e-3, 10.0], [10.0, 1e-3]):  # both place all graphs rightly, but 10 leaves a third of the distance
-        assert misclassification(path, points, ridges)[0] == 1e-3
+        assert choose_ridge_by_error_rate(path, points, ridges)[0] == 1e-3
 
 
 @pytest.mark.parametrize("method", ["svm", "ridge"])
@@ -206,13 +206,13 @@ def test_progress_increases_to_the_end():
     for model, y in ((GraphRegressorCV(GRID), Y), (GraphClassifierCV(GRID), DATA.y[:50]), (_mix(), Y)):
         seen = []
         compute = Compute(progress=lambda done, total, seen=seen: seen.append(done / total))
-        model.set_params(compute=compute, search=Search(screen=30)).fit(SOME, y)
+        model.set_params(compute=compute, search=Search(n_screening_graphs=30)).fit(SOME, y)
         assert seen == sorted(seen)
         assert seen[-1] == 1.0
 
 
 def _mix() -> GraphRegressorCV:
-    return GraphRegressorCV(GRID, search=Search(depth="mix"))
+    return GraphRegressorCV(GRID, search=Search(depth_mode="mix"))
 
 
 def test_mix_of_depths_has_level_weights_and_predicts():
@@ -224,15 +224,15 @@ def test_mix_of_depths_has_level_weights_and_predicts():
     assert min(jump) >= 0 < max(jump)
     plain = GraphRegressor(**model.best_params_).fit(SOME, Y)
     np.testing.assert_allclose(model.predict(DATA.graphs[50:60]), plain.predict(DATA.graphs[50:60]), rtol=1e-6)
-    assert model.single_depth_score_ == GraphRegressorCV(GRID).fit(SOME, Y).best_score_
+    assert model.single_depth_loss_ == GraphRegressorCV(GRID).fit(SOME, Y).best_loss_
 
 
-def test_the_score_of_a_single_depth_is_not_that_of_a_combination():
+def test_loss_of_a_single_depth_is_not_that_of_a_combination():
     kernel = GNTK(1, 1, jump=False)
     y = (gram(SOME, kernel) / gram(SOME, kernel).mean()) ** 2 @ np.random.default_rng(0).normal(size=len(SOME))
     both, alone = (GraphRegressorCV(kernels).fit(SOME, y) for kernels in ([kernel, kernel * kernel], [kernel]))
-    assert both.best_score_ < alone.best_score_ == both.single_depth_score_
-    assert GraphRegressorCV([kernel * kernel]).fit(SOME, y).single_depth_score_ == np.inf
+    assert both.best_loss_ < alone.best_loss_ == both.single_depth_loss_
+    assert GraphRegressorCV([kernel * kernel]).fit(SOME, y).single_depth_loss_ == np.inf
 
 
 @pytest.mark.slow
@@ -290,10 +290,10 @@ def test_invalid_option_is_refused(options, words):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"depth": "deep"}, "depth must be best or mix, but is 'deep'"),
+        ({"depth_mode": "deep"}, "depth_mode must be best or mix, but is 'deep'"),
         ({"criterion": "aic"}, "criterion must be one of leave_one_out, likelihood, but is 'aic'"),
-        ({"screen": 0}, "screen must be an integer, 1 or more, but is 0"),
-        ({"finalists": 1.5}, r"finalists must be an integer, 1 or more, but is 1\.5"),
+        ({"n_screening_graphs": 0}, "n_screening_graphs must be an integer, 1 or more, but is 0"),
+        ({"n_finalists": 1.5}, r"n_finalists must be an integer, 1 or more, but is 1\.5"),
     ],
 )
 def test_invalid_search_is_refused(options, words):
@@ -322,7 +322,9 @@ def test_constant_targets_are_predicted():
 
 
 def test_mix_of_depths_predicts_constant_targets():
-    model = GraphRegressorCV(Grid(blocks=(2,), layers=(1,)), search=Search(depth="mix")).fit(SOME, np.full(50, 2.0))
+    model = GraphRegressorCV(Grid(blocks=(2,), layers=(1,)), search=Search(depth_mode="mix")).fit(
+        SOME, np.full(50, 2.0)
+    )
     assert np.array_equal(model.predict(SOME[:3]), np.full(3, 2.0))
 
 
@@ -331,11 +333,11 @@ def test_sample_weights_scale_the_chosen_alpha():
     light = GraphRegressorCV(GRID, alphas=(1e-5, 1e-3)).fit(SOME, Y, np.full(50, 1e-2))
     assert light.best_params_["alpha"] == pytest.approx(1e-2 * plain.best_params_["alpha"])
     np.testing.assert_allclose(light.predict(SOME[:5]), plain.predict(SOME[:5]), rtol=1e-5)
-    assert light.best_score_ == pytest.approx(plain.best_score_, rel=CLOSE)
+    assert light.best_loss_ == pytest.approx(plain.best_loss_, rel=CLOSE)
 
 
 def test_score_of_ridge_classification_is_the_leave_one_out_accuracy():
-    model = GraphClassifierCV(GRID, method="ridge", search=Search(screen=30)).fit(SOME, DATA.y[:50])
+    model = GraphClassifierCV(GRID, method="ridge", search=Search(n_screening_graphs=30)).fit(SOME, DATA.y[:50])
     params = model.best_params_
     K = matrix_of(params["kernel"])
     signs = np.where(DATA.y[:50] == DATA.y[:50].max(), 1.0, -1.0)
@@ -351,7 +353,7 @@ def test_score_of_ridge_classification_is_the_leave_one_out_accuracy():
 @pytest.mark.slow
 def test_svms_are_compared_on_a_sample_past_the_limit(monkeypatch):
     monkeypatch.setattr("fastgntk.selection._search._MAX_SVM_GRAPHS", 40)
-    model = GraphClassifierCV(GRID, search=Search(screen=30)).fit(SOME, DATA.y[:50])
+    model = GraphClassifierCV(GRID, search=Search(n_screening_graphs=30)).fit(SOME, DATA.y[:50])
     assert (model.best_score_ * 30).is_integer()
 
 
@@ -385,19 +387,21 @@ COMPOSITES = [
 ]
 
 
-def test_composite_kernels_get_the_scores_of_refitting():
+def test_composite_kernels_have_the_losses_of_refitting():
     model = GraphRegressorCV(COMPOSITES, alphas=(1e-2,)).fit(SOME, Y)
     assert [params["kernel"] for params in model.cv_results_["params"]] == COMPOSITES
-    for params, score in zip(model.cv_results_["params"], model.cv_results_["score"], strict=True):
-        assert score == pytest.approx(brute_force_score(matrix_of(params["kernel"]), 1e-2, Y), rel=CLOSE)
-    assert model.best_params_["kernel"] == COMPOSITES[int(np.argmin(model.cv_results_["score"]))]
+    for params, loss in zip(model.cv_results_["params"], model.cv_results_["loss"], strict=True):
+        assert loss == pytest.approx(brute_force_loss(matrix_of(params["kernel"]), 1e-2, Y), rel=CLOSE)
+    assert model.best_params_["kernel"] == COMPOSITES[int(np.argmin(model.cv_results_["loss"]))]
     plain = GraphRegressor(**model.best_params_).fit(SOME, Y)
     np.testing.assert_allclose(model.predict(SOME[:9]), plain.predict(SOME[:9]), rtol=1e-6)
 
 
 @pytest.mark.parametrize("method", ["svm", "ridge"])
 def test_classifier_chooses_among_composite_kernels(method):
-    model = GraphClassifierCV(COMPOSITES, method, search=Search(screen=30, finalists=2)).fit(SOME, DATA.y[:50])
+    model = GraphClassifierCV(COMPOSITES, method, search=Search(n_screening_graphs=30, n_finalists=2)).fit(
+        SOME, DATA.y[:50]
+    )
     assert model.best_params_["kernel"] in COMPOSITES
     plain = GraphClassifier(**model.best_params_).fit(SOME, DATA.y[:50])
     np.testing.assert_allclose(
@@ -413,14 +417,14 @@ def test_exact_and_sketched_kernels_are_compared_together(order):
     distinct = np.unique(prepare(SOME, GNTK(2, 1)).first_equal_graph())
     graphs, y = SOME[distinct], Y[distinct]
     model = GraphRegressorCV(kernels, alphas=(1e-2,)).fit(graphs, y)
-    for params, score in zip(model.cv_results_["params"], model.cv_results_["score"], strict=True):
-        assert score == pytest.approx(brute_force_score(matrix_of(params["kernel"], graphs), 1e-2, y), rel=CLOSE)
+    for params, loss in zip(model.cv_results_["params"], model.cv_results_["loss"], strict=True):
+        assert loss == pytest.approx(brute_force_loss(matrix_of(params["kernel"], graphs), 1e-2, y), rel=CLOSE)
 
 
 def test_mix_of_depths_takes_its_options_from_the_tangent_kernels():
-    model = GraphRegressorCV([GNTK(2, 1, "degree"), COMPOSITES[1]], search=Search(depth="mix"), alphas=(1e-2,)).fit(
-        SOME, Y
-    )
+    model = GraphRegressorCV(
+        [GNTK(2, 1, "degree"), COMPOSITES[1]], search=Search(depth_mode="mix"), alphas=(1e-2,)
+    ).fit(SOME, Y)
     best = model.best_params_["kernel"]
     assert isinstance(best, GNTK)
     assert (best.layers, best.scale, type(best.jump)) == (1, "degree", tuple)
@@ -439,7 +443,7 @@ def test_exact_engine_is_refused_for_sketched_kernels():
 
 def test_mix_of_depths_keeps_to_the_depths_of_its_kernel():
     shallow, deep = GNTK(1, 1, "degree", features="degree"), GNTK(4, 1)
-    model = GraphRegressorCV([shallow, deep * deep], alphas=(1e-2,), search=Search(depth="mix")).fit(SOME, Y)
+    model = GraphRegressorCV([shallow, deep * deep], alphas=(1e-2,), search=Search(depth_mode="mix")).fit(SOME, Y)
     mixed = model.cv_results_["params"][-1]["kernel"]
     assert (mixed.blocks, mixed.features) == (1, "degree")
 
@@ -449,7 +453,7 @@ def test_combination_wins_over_a_worse_mix_of_depths():
     kernels = [shallow, GNTK(2, 1) + shallow]
     y = [float(np.sum(graph.labels == 1)) for graph in SOME]  # degrees do not show it
     plain = GraphRegressorCV(kernels, alphas=(1e-2,)).fit(SOME, y)
-    model = GraphRegressorCV(kernels, alphas=(1e-2,), search=Search(depth="mix")).fit(SOME, y)
+    model = GraphRegressorCV(kernels, alphas=(1e-2,), search=Search(depth_mode="mix")).fit(SOME, y)
     assert plain.best_params_["kernel"] == kernels[1]
     assert model.best_params_ == plain.best_params_
 
@@ -458,6 +462,6 @@ def test_product_of_a_kernel_with_itself_wins_over_a_worse_mix_of_depths():
     linear = GNTK(1, 1, jump=False)
     K = gram(SOME, linear)
     y = (K / K.mean()) ** 2 @ np.random.default_rng(0).normal(size=len(SOME))  # a function of the product
-    model = GraphRegressorCV([linear, linear * linear], search=Search(depth="mix")).fit(SOME, y)
+    model = GraphRegressorCV([linear, linear * linear], search=Search(depth_mode="mix")).fit(SOME, y)
     assert model.best_params_["kernel"] == linear * linear
-    assert model.best_score_ == min(model.cv_results_["score"])
+    assert model.best_loss_ == min(model.cv_results_["loss"])

@@ -98,7 +98,7 @@ class TestLowRank:
         problem, noise, found, S, _ = self.made(solver, weighted)
         C, G = problem.K @ S.T, S @ problem.K @ S.T
         beta = np.linalg.solve(C.T / noise @ C + G, C.T / noise @ problem.Y)
-        SOLVED.check(found.predict(problem.cross[:, found.basis]), problem.cross @ S.T @ beta)
+        SOLVED.check(found.predict(problem.cross[:, found.basis_indices]), problem.cross @ S.T @ beta)
         assert found.coefficients.shape == ((RANK if solver == "nystrom" else len(problem.K)), 3)
 
     def test_likelihood_is_that_of_the_model(self, solver, weighted):
@@ -118,7 +118,7 @@ class TestLowRank:
         problem, noise, found, _, project = self.made(solver, weighted)
         cross = problem.cross @ project @ problem.K
         _, _, variance = literal(problem.K @ project @ problem.K, noise, problem.Y, cross, problem.diagonal)
-        CANCELLED.check(found.variance(problem.cross[:, found.basis], problem.diagonal), variance)
+        CANCELLED.check(found.variance(problem.cross[:, found.basis_indices], problem.diagonal), variance)
 
 
 @pytest.mark.parametrize("solver", LOW_RANK)
@@ -128,7 +128,7 @@ def test_the_whole_matrix_is_never_requested(solver, monkeypatch):
     source = ColumnsOnly(problem.K)
     found = solve(source, problem.Y, RIDGE, solver=solver, options=SolverOptions(rank=RANK))
     if solver == "nystrom":
-        assert np.concatenate(source.requested).tolist() == found.basis.tolist()
+        assert np.concatenate(source.requested).tolist() == found.basis_indices.tolist()
     else:
         assert max(len(block) for block in source.requested) == 7
         assert np.concatenate(source.requested).tolist() == source.order.tolist()
@@ -168,7 +168,7 @@ def test_equal_rows_among_landmarks_do_no_harm(solver):
     found = solve(MatrixSource(K), Y, RIDGE, solver=solver, options=SolverOptions(rank=40, tolerance=CG_TOLERANCE))
     exact = solve(MatrixSource(K), Y, RIDGE)
     assert found.rank == 20
-    CANCELLED.check(found.predict(K[:, found.basis]), exact.predict(K))
+    CANCELLED.check(found.predict(K[:, found.basis_indices]), exact.predict(K))
     CANCELLED.check(
         found.variance(problem.cross[:, twice], problem.diagonal),
         exact.variance(problem.cross[:, twice], problem.diagonal),
@@ -184,7 +184,7 @@ def test_a_ridge_of_zero_is_lifted_and_logged(solver, caplog):
     assert f"{found.jitter:.1e}" in caplog.text
     assert np.isfinite(found.leave_one_out).all()
     # The targets themselves come back as far as so small a ridge lets them.
-    np.testing.assert_allclose(found.predict(problem.K[:, found.basis]), problem.Y, atol=1e-4)
+    np.testing.assert_allclose(found.predict(problem.K[:, found.basis_indices]), problem.Y, atol=1e-4)
     with pytest.raises(InputError, match="the ridge and all kernel values are 0"):
         solve(MatrixSource(np.zeros((3, 3))), [1.0, 0.0, -1.0], 0.0, solver=solver)
 

@@ -25,15 +25,15 @@ CHOICES = [
         None,
         False,
         "nystrom",
-        "a matrix of 800 MB is too much for max_memory=790 MB, 1,000 of its columns",
+        "a matrix of 800 MB is too much for max_memory=790 MB, but 1,000 columns fit",
     ),
     (10_001, "4GB", None, False, "cg", "a matrix of 800 MB fits"),
     (20_000, "4.2GB", None, False, "cg", "a matrix of 3.2 GB fits"),
     (20_000, "4.0GB", None, False, "nystrom", "a matrix of 3.2 GB is too much for max_memory=4.0 GB"),
     (20_000, "4.0GB", 1_000, False, "cg", "fits"),
-    (100_000, "11GB", None, False, "nystrom", "3,163 of its columns are not"),
-    (100_000, "10GB", None, False, "features", "and so are 3,163 of its columns: work and memory grow with graphs"),
-    (100_000, "10GB", 2_000, False, "nystrom", "2,000 of its columns are not"),
+    (100_000, "11GB", None, False, "nystrom", "but 3,163 columns fit"),
+    (100_000, "10GB", None, False, "features", "and so are 3,163 of its columns: time and memory grow with the number"),
+    (100_000, "10GB", 2_000, False, "nystrom", "but 2,000 columns fit"),
     (100_001, "11GB", None, False, "features", "more than 100,000 graphs"),
     (100_001, "1TB", None, False, "cg", "fits into memory"),
     (1_000_000, "64GB", None, False, "features", "more than 100,000 graphs"),
@@ -60,14 +60,14 @@ def test_more_memory_never_gives_a_coarser_solver(n):
     assert found == sorted(found)
 
 
-def _limits(monkeypatch, exact, landmarks, room=10**9):
+def _limits(monkeypatch, max_cholesky, max_nystrom, room=10**9):
     monkeypatch.setattr(_solve, "memory_budget", lambda memory: room)  # kernels need more than so little
-    monkeypatch.setattr(_solve, "_EXACT", exact)
-    monkeypatch.setattr(_solve, "_LANDMARKS", landmarks)
+    monkeypatch.setattr(_solve, "_MAX_CHOLESKY_GRAPHS", max_cholesky)
+    monkeypatch.setattr(_solve, "_MAX_NYSTROM_GRAPHS", max_nystrom)
 
 
 @pytest.mark.parametrize(
-    ("exact", "landmarks", "room", "solver"),
+    ("max_cholesky", "max_nystrom", "room", "solver"),
     [
         (40, 40, 10**9, "cholesky"),
         (39, 40, 10**9, "cg"),
@@ -75,8 +75,8 @@ def _limits(monkeypatch, exact, landmarks, room=10**9):
         (39, 39, 12_000, "features"),
     ],
 )
-def test_estimators_take_the_choice_and_log_it(monkeypatch, caplog, exact, landmarks, room, solver):
-    _limits(monkeypatch, exact, landmarks, room)
+def test_estimators_take_the_choice_and_log_it(monkeypatch, caplog, max_cholesky, max_nystrom, room, solver):
+    _limits(monkeypatch, max_cholesky, max_nystrom, room)
     with caplog.at_level("INFO", "fastgntk"):
         number = fg.GraphRegressor(ONE, 0.1, n_components=5).fit(GRAPHS, GRAPHS.sizes)
         kind = fg.GraphClassifier(ONE, "ridge", alpha=0.1, n_components=5).fit(GRAPHS, CLASSES)

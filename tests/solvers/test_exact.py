@@ -37,7 +37,7 @@ class TestFormulas:
         SOLVED.check(found.predict(problem.cross), f)
         CANCELLED.check(found.variance(problem.cross, problem.diagonal), variance)
         assert found.jitter == 0.0
-        assert found.basis.tolist() == list(range(len(problem.K)))
+        assert found.basis_indices.tolist() == list(range(len(problem.K)))
 
     def test_leave_one_out_is_that_of_refits(self, solver, weighted):
         problem, noise, found = self.made(solver, weighted)
@@ -109,9 +109,9 @@ def test_equal_rows_without_a_ridge_get_the_first_jitter_and_say_so(solver, capl
     assert found.jitter == pytest.approx(1e-10 * np.diagonal(K).mean())
     assert f"{found.jitter:.1e}" in caplog.text
     # Both of a pair are predicted by what lies between them.
-    np.testing.assert_allclose(found.predict(K[:, found.basis])[:, 0], problem.Y[twice, 0], atol=1e-4)
+    np.testing.assert_allclose(found.predict(K[:, found.basis_indices])[:, 0], problem.Y[twice, 0], atol=1e-4)
     assert np.isfinite(found.leave_one_out).all()
-    assert (found.variance(K[:, found.basis], np.diagonal(K)) >= 0.0).all()
+    assert (found.variance(K[:, found.basis_indices], np.diagonal(K)) >= 0.0).all()
 
 
 @pytest.mark.parametrize("solver", EXACT_SOLVERS)

@@ -43,7 +43,7 @@ def test_whole_weights_are_rows_given_several_times(solver):
     options = {"solver": solver, "options": SolverOptions(rank=100, tolerance=CG_TOLERANCE)}
     weighted = solve(problem.source, problem.Y, RIDGE, weights=times, **options)
     repeated = solve(MatrixSource(problem.K[np.ix_(again, again)]), problem.Y[again], RIDGE, **options)
-    few, many = problem.cross[:, weighted.basis], problem.cross[:, again[repeated.basis]]
+    few, many = problem.cross[:, weighted.basis_indices], problem.cross[:, again[repeated.basis_indices]]
     ITERATED.check(weighted.predict(few), repeated.predict(many))
     CANCELLED.check(weighted.variance(few, problem.diagonal), repeated.variance(many, problem.diagonal))
 
@@ -52,12 +52,12 @@ def test_whole_weights_are_rows_given_several_times(solver):
 def test_variance_is_never_negative_and_small_where_something_was_seen(solver):
     problem = case()
     found = solve(problem.source, problem.Y, 1e-9, solver=solver, options=SolverOptions(rank=40, tolerance=1e-4))
-    seen = found.variance(problem.K[:, found.basis], np.diagonal(problem.K))
+    seen = found.variance(problem.K[:, found.basis_indices], np.diagonal(problem.K))
     assert (seen >= 0.0).all()
     assert seen.max() < 1e-5
     # A diagonal that is too small for its row, as by rounding, must not give a negative variance either.
-    assert (found.variance(problem.K[:, found.basis], 0.999 * np.diagonal(problem.K)) >= 0.0).all()
-    unseen = found.variance(np.zeros((2, len(found.basis))), [1.5, 2.5])
+    assert (found.variance(problem.K[:, found.basis_indices], 0.999 * np.diagonal(problem.K)) >= 0.0).all()
+    unseen = found.variance(np.zeros((2, len(found.basis_indices))), [1.5, 2.5])
     assert unseen.tolist() == [1.5, 2.5]
 
 
@@ -88,7 +88,7 @@ def test_what_is_saved_comes_back(solver, tmp_path):
         np.save(tmp_path / f"{name}.npy", array, allow_pickle=False)
     loaded = {name: np.load(tmp_path / f"{name}.npy", allow_pickle=False) for name in arrays}
     back = Solution.from_arrays(loaded, json.loads(json.dumps(numbers)))
-    cross = problem.cross[:, found.basis]
+    cross = problem.cross[:, found.basis_indices]
     assert np.array_equal(back.predict(cross), found.predict(cross))
     assert np.array_equal(back.variance(cross, problem.diagonal), found.variance(cross, problem.diagonal))
     for name in arrays:
@@ -105,7 +105,7 @@ def test_a_factor_in_the_order_of_c_gives_the_same_variance(solver):
     problem = case()
     arrays, numbers = run(solver, problem, problem.Y).to_arrays()
     back = Solution.from_arrays({name: np.ascontiguousarray(a) for name, a in arrays.items()}, numbers)
-    cross = problem.cross[:, back.basis]
+    cross = problem.cross[:, back.basis_indices]
     SOLVED.check(
         back.variance(cross, problem.diagonal), run(solver, problem, problem.Y).variance(cross, problem.diagonal)
     )
@@ -200,4 +200,4 @@ def test_a_cross_matrix_of_the_wrong_shape_is_refused():
     with pytest.raises(InputError, match="a column for each of the 15 graphs of the basis"):
         found.predict(problem.cross)
     with pytest.raises(InputError, match="one value for each of 12 graphs"):
-        found.variance(problem.cross[:, found.basis], problem.diagonal[:3])
+        found.variance(problem.cross[:, found.basis_indices], problem.diagonal[:3])

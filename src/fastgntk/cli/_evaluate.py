@@ -75,7 +75,7 @@ def evaluate(
             protocol=split.protocol,  # type: ignore[arg-type]  # selection.evaluate checks it
             folds=folds,
             inner_folds=split.inner_folds,
-            finalists=split.finalists,
+            n_finalists=split.finalists,
             random_state=split.random_state,
             compute=compute.build(),
             progress=progress,
@@ -124,14 +124,14 @@ def _show(name: str, result: "Evaluation", split: FoldOptions, output: ReportOut
         ("protocol", _PROTOCOLS[result.protocol]),
         ("published GNTK", paper),
         ("data", f"{result.n_graphs} graphs, {result.n_classes} classes"),
-        ("tried", f"{kernels} × {values} of C, {result.fits:,} fits"),
+        ("tried", f"{kernels} × {values} of C, {result.n_fits:,} fits"),
         ("chosen", chosen),
         ("engine", result.engine),
         ("kernel time", format_duration(result.kernel_seconds)),
         ("learning time", format_duration(result.learning_seconds)),
     ]
-    if result.fits_stopped:
-        rows.append(("note", f"{result.fits_stopped:,} fits reached the step limit; their last state was used"))
+    if result.n_unconverged:
+        rows.append(("note", f"{result.n_unconverged:,} fits reached the step limit; their last state was used"))
     mode, count = Counter(result.choices).most_common(1)[0]
     columns = {"fold": "right", "accuracy": "right"}
     table = [[str(k), f"{100 * accuracy:.1f} %"] for k, accuracy in enumerate(result.accuracies, start=1)]

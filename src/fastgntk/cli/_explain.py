@@ -120,7 +120,7 @@ def _to_record(explanation: Any, model: Any, dataset: Dataset, index: int) -> di
     """Return an explanation as plain values, with names of the output, the nodes and the training graphs."""
     output = explanation.output
     if not is_classifier(model):
-        output = target_names(model)[model.expansion_.names.index(output)]
+        output = target_names(model)[model.expansion_.output_names.index(output)]
     influential, similar = [], []
     if model.expansion_.basis.keeps_graphs:
         influential = explanation.most_influential(_INFLUENTIAL)
@@ -130,7 +130,7 @@ def _to_record(explanation: Any, model: Any, dataset: Dataset, index: int) -> di
     if isinstance(dataset, NamedDataset):
         start, stop = dataset.graphs.offsets[index : index + 2]
         node_names = [str(name) for name in dataset.node_names[start:stop]]
-    names = getattr(model, "names_", None)
+    names = getattr(model, "training_names_", None)
     return {
         "smiles": dataset.smiles[index] if isinstance(dataset, MoleculeTable) else None,
         "output": output,

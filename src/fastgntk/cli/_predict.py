@@ -89,14 +89,14 @@ def is_classifier(model: Any) -> bool:
 
 def target_names(model: Any) -> list[str]:
     """Return the names of the targets of a regression."""
-    outputs = list(model.expansion_.names)
-    names = getattr(model, "about_", {}).get("targets")
+    outputs = list(model.expansion_.output_names)
+    names = getattr(model, "metadata_", {}).get("targets")
     return [str(name) for name in names] if isinstance(names, list) and len(names) == len(outputs) else outputs
 
 
 def load_new_graphs(inputs: Inputs, model: Any, *, quiet: bool) -> Dataset:
     """Read graphs for a model; options default to those of its training."""
-    kernel, metadata = model.expansion_.basis.kernel, getattr(model, "about_", {})
+    kernel, metadata = model.expansion_.basis.kernel, getattr(model, "metadata_", {})
     if needs_given_scale([kernel]):
         raise InputError(
             "the kernel of the model has scale 'given', which needs a scale for every node, and no input format holds "
@@ -161,7 +161,7 @@ def _make_columns(model: Any, dataset: Dataset, details: Any, coverage: float) -
                 name = heading if len(targets) == 1 else f"{target}: {heading}"
                 columns[name] = values if values.ndim == 1 else values[:, i]
     if model.expansion_.basis.keeps_graphs:
-        names = getattr(model, "names_", None)
+        names = getattr(model, "training_names_", None)
         columns["nearest"] = [names[i] if names else i + 1 for i in details.nearest.tolist()]
         columns["similarity"] = details.similarity
     return {name: v.tolist() if isinstance(v, np.ndarray) else list(v) for name, v in columns.items()}

@@ -79,6 +79,8 @@ class ModelOptions(OptionGroup):
                 )
         if self.method not in (None, "svm", "ridge"):
             raise InputError(f"--method must be svm or ridge, but is {self.method!r}.")
+        if self.depth not in ("best", "mix"):
+            raise InputError(f"--depth must be best or mix, but is {self.depth!r}.")
         if not 0 <= self.random_state < 2**32:
             raise InputError(f"--random-state must lie in 0..{2**32 - 1}, but is {self.random_state}.")
         if self.solver not in SOLVER_NAMES:
@@ -90,7 +92,7 @@ class ModelOptions(OptionGroup):
 
         weighted = isinstance(candidates, selection.Grid) and candidates.added is not None
         options: dict[str, Any] = {
-            "search": selection.Search(depth=self.depth, weights="likelihood" if weighted else "given"),
+            "search": selection.Search(depth_mode=self.depth, sum_weights="likelihood" if weighted else "given"),
             "alphas": None if self.alphas is None else parse_floats(self.alphas, "--alphas"),
             "solver": self.solver,
             "n_components": self.n_components,

@@ -5,10 +5,10 @@
 ``_graph_model``      a function of graphs: fitted by ridge regression, explained, saved
 ``_regressor``        ridge regression, the mean of a Gaussian process
 ``_classifier``       support vector machines or ridge regression
-``_nodes``            regression and classification of the nodes of one graph
+``_node_models``      regression and classification of the nodes of one graph
 ``_transformers``     transformers for pipelines: kernel rows, Nyström features and their landmarks
 ``_random_features``  random features, as a transformer or as the basis of a model
-``_kernel_values``    kernel values among training graphs, and between new and training graphs
+``_training_kernel``  the kernel matrix of training graphs, and kernel values of new with training graphs
 ``_svm``              support vector machines on a kernel matrix
 ``_calibration``      intervals and probabilities from out-of-fold predictions; folds
 ``_targets``          checks of targets, classes and sample weights
@@ -19,8 +19,7 @@ from fastgntk.models._base import FrozenParameters, check_features
 from fastgntk.models._calibration import Intervals, Sigmoids, Split, lenient_stratified_folds, stratified_folds
 from fastgntk.models._classifier import ClassificationModel, GraphClassifier
 from fastgntk.models._graph_model import Basis, Expansion, Explanation, GraphModel, check_alphas, check_solver_options
-from fastgntk.models._kernel_values import KERNEL_CONSTANT, KernelBasis, TrainingKernel
-from fastgntk.models._nodes import NodeClassifier, NodeRegressor
+from fastgntk.models._node_models import NodeClassifier, NodeRegressor
 from fastgntk.models._random_features import FeatureBasis, RandomFeatures, n_drawn_columns
 from fastgntk.models._regressor import GraphRegressor, RegressionModel
 from fastgntk.models._svm import (
@@ -33,6 +32,7 @@ from fastgntk.models._svm import (
     score_svms,
 )
 from fastgntk.models._targets import Targets, check_classes, check_sample_weight, check_targets, class_signs
+from fastgntk.models._training_kernel import KERNEL_CONSTANT, KernelBasis, TrainingKernel
 from fastgntk.models._transformers import KernelTransformer, Nystroem
 
 __all__ = ["FrozenParameters", "check_features"]

@@ -14,9 +14,9 @@ from fastgntk.errors import InputError
 from fastgntk.kernels import GNTK, Kernel
 from fastgntk.models._calibration import Sigmoids, lenient_stratified_folds
 from fastgntk.models._graph_model import Expansion, Explanation, GraphModel, check_solver_options
-from fastgntk.models._kernel_values import TrainingKernel
 from fastgntk.models._svm import fit_svms, predicted_class
 from fastgntk.models._targets import Targets, check_classes, check_sample_weight, class_signs
+from fastgntk.models._training_kernel import TrainingKernel
 from fastgntk.pairwise import Compute
 from fastgntk.solvers import as_ridge
 
@@ -229,7 +229,7 @@ class GraphClassifier(ClassificationModel):
         """
         self._check_options(sample_weight)
         C, alpha = check_positive("C", self.C), as_ridge(self.alpha, "alpha")
-        training = self._prepare(X, self.kernel, gram)
+        training = self._training_kernel(X, self.kernel, gram)
         self._check_memory(training.n, training.prepared.compute)
         labels = check_classes(y, training.n)
         weights = check_sample_weight(sample_weight, training.n)

@@ -21,9 +21,9 @@ from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import Kernel
 from fastgntk.models._base import GraphEstimator, check_new_graphs
-from fastgntk.models._kernel_values import KERNEL_CONSTANT, KernelBasis, TrainingKernel
 from fastgntk.models._random_features import FeatureBasis, solve_on_features
 from fastgntk.models._targets import Targets
+from fastgntk.models._training_kernel import KERNEL_CONSTANT, KernelBasis, TrainingKernel
 from fastgntk.pairwise import as_single_graph, check_compute
 from fastgntk.solvers import SOLVER_NAMES, Solution, SolverOptions, choose_solver, solve
 
@@ -46,53 +46,53 @@ class Explanation:
 
     Attributes
     ----------
-    contributions : array of shape (N, m)
+    node_by_training : array of shape (N, m)
         Contribution of each node through each training graph; the properties below are sums of it, and of
-        ``descriptors``. A single column for ``solver="features"``, which keeps no training graphs.
+        ``descriptor_by_training``. A single column for ``solver="features"``, which keeps no training graphs.
     intercept : float
         The prediction for a graph that is similar to no training graph.
     training_indices : int64, (m,)
         Indices of these training graphs among the graphs that the model was fitted on.
     output : str
         Name of the target, or of the class whose decision value is explained.
-    descriptors : dict of str to array of shape (m,)
+    descriptor_by_training : dict of str to array of shape (m,)
         Contribution of each block of descriptors through each training graph, by kernels on it such as ``RBF``. In a
         product only the chosen factor has contributions: for ``GNTK() * RBF("x")`` and the first factor, the nodes, and
         that of ``x`` is 0.
     """
 
-    contributions: Array
+    node_by_training: Array
     intercept: float
     training_indices: Ints
     output: str
-    descriptors: dict[str, Array] = field(default_factory=dict)
+    descriptor_by_training: dict[str, Array] = field(default_factory=dict)
 
     @property
     def node_contributions(self) -> Array:
         """Contribution of each node, shape (N,)."""
-        return np.asarray(self.contributions.sum(axis=1))
+        return np.asarray(self.node_by_training.sum(axis=1))
 
     @property
     def descriptor_contributions(self) -> dict[str, float]:
         """Contribution of each block of descriptors."""
-        return {name: float(values.sum()) for name, values in self.descriptors.items()}
+        return {name: float(values.sum()) for name, values in self.descriptor_by_training.items()}
 
     @property
     def training_contributions(self) -> Array:
         """Contribution of each training graph, shape (m,)."""
         if not len(self.training_indices):
             raise InputError(_NO_TRAINING_GRAPHS)
-        return np.asarray(self.contributions.sum(axis=0) + sum(self.descriptors.values()))
+        return np.asarray(self.node_by_training.sum(axis=0) + sum(self.descriptor_by_training.values()))
 
     @property
     def prediction(self) -> float:
         """The prediction or decision value: the intercept plus all contributions of nodes and descriptors."""
-        return float(self.intercept + self.contributions.sum() + sum(self.descriptor_contributions.values()))
+        return float(self.intercept + self.node_by_training.sum() + sum(self.descriptor_contributions.values()))
 
     def negated(self, output: str) -> Self:
         """Return the explanation of the opposite value, for another output."""
-        descriptors = {name: -values for name, values in self.descriptors.items()}
-        return type(self)(-self.contributions, -self.intercept, self.training_indices, output, descriptors)
+        descriptors = {name: -values for name, values in self.descriptor_by_training.items()}
+        return type(self)(-self.node_by_training, -self.intercept, self.training_indices, output, descriptors)
 
     def most_influential(self, count: int = 5) -> list[tuple[int, float]]:
         """Return index and contribution of the training graphs with the largest absolute contributions."""
@@ -109,7 +109,7 @@ class Expansion:
     coefficients: Array  # (m, k)
     intercepts: Array  # (k,)
     training_indices: Ints  # (m,), indices of the training graphs of the basis; (0,) for random features
-    names: tuple[str, ...]  # (k,)
+    output_names: tuple[str, ...]  # (k,)
 
     def evaluate(self, batch: GraphBatch, progress: Progress | None) -> Array:
         """Return the values (t, k) of the function for graphs."""
@@ -129,7 +129,7 @@ class Expansion:
         if not self.basis.keeps_graphs:
             nodes = nodes.sum(axis=1, keepdims=True)
         intercept, indices = float(self.intercepts[output]), self.training_indices
-        return Explanation(nodes, intercept, indices, self.names[output], descriptors)
+        return Explanation(nodes, intercept, indices, self.output_names[output], descriptors)
 
 
 class GraphModel(GraphEstimator):
@@ -142,23 +142,27 @@ class GraphModel(GraphEstimator):
     solver_: str  # the solver of ridge regression that was given or chosen, or "svm"
     n_graphs_: int  # number of training graphs
     n_equal_graphs_: int  # number of training graphs that the kernel cannot distinguish from an earlier one
-    names_: list[str]  # names of the training graphs, if passed to `annotate`; kept in model files
-    about_: dict[str, Any]  # origin of the model, if passed to `annotate`; kept in model files
+    training_names_: list[str]  # names of the training graphs, if passed to `annotate`; kept in model files
+    metadata_: dict[str, Any]  # origin of the model, if passed to `annotate`; kept in model files
 
-    def _prepare(self, X: Any, kernel: Kernel, stored: Any) -> TrainingKernel:
+    def _training_kernel(self, X: Any, kernel: Kernel, stored: Any) -> TrainingKernel:
         """Prepare training graphs and return their kernel, with values read from disk if ``stored`` is not None."""
         training = TrainingKernel.from_graphs(X, kernel, self.compute, stored=stored)
-        self._start(training)
+        self._clear_annotations()
+        self._count_equal_graphs(training)
         return training
 
-    def _start(self, training: TrainingKernel) -> None:
-        """Discard the annotations of an earlier fit, and count training graphs that equal an earlier one."""
-        for attribute in ("names_", "about_"):
+    def _clear_annotations(self) -> None:
+        """Delete the annotations of an earlier fit."""
+        for attribute in ("training_names_", "metadata_"):
             if hasattr(self, attribute):
                 delattr(self, attribute)
-        groups = training.prepared.first_equal_graph()
+
+    def _count_equal_graphs(self, training: TrainingKernel) -> None:
+        """Count the training graphs, and those that equal an earlier one."""
+        first_equal = training.prepared.first_equal_graph()
         self.n_graphs_ = training.n
-        self.n_equal_graphs_ = int(np.sum(groups != np.arange(training.n)))
+        self.n_equal_graphs_ = int(np.sum(first_equal != np.arange(training.n)))
         if self.n_equal_graphs_:
             text = "%d of %d training graphs equal an earlier one: the colour refinement of %s cannot distinguish them"
             _log.info(text, self.n_equal_graphs_, training.n, training.prepared.kernel)
@@ -180,7 +184,7 @@ class GraphModel(GraphEstimator):
         else:
             options = SolverOptions(rank, seed)
             solution = solve(training, targets.values, alpha, solver=solver, weights=weights, options=options)
-            training_indices, coefficients = solution.basis, solution.coefficients
+            training_indices, coefficients = solution.basis_indices, solution.coefficients
             basis = training.basis(training_indices)
             intercepts = KERNEL_CONSTANT * coefficients.sum(axis=0)
         intercepts = targets.mean + intercepts * targets.scale
@@ -228,15 +232,15 @@ class GraphModel(GraphEstimator):
         best = cosine.argmax(axis=1)
         return self.expansion_.training_indices[best], cosine[np.arange(len(cosine)), best]
 
-    def annotate(self, names: Sequence[str] | None = None, **about: Any) -> Self:
+    def annotate(self, names: Sequence[str] | None = None, **metadata: Any) -> Self:
         """Set names of the training graphs, and plain values that describe the origin of the model in its file."""
         check_is_fitted(self)
         if names is not None:
             if len(names) != self.n_graphs_:
                 raise InputError(f"names must be {self.n_graphs_}, one for each training graph, but are {len(names)}.")
-            self.names_ = [str(name) for name in names]
-        if about:
-            self.about_ = about
+            self.training_names_ = [str(name) for name in names]
+        if metadata:
+            self.metadata_ = metadata
         return self
 
     def save(self, path: str | Path) -> None:

@@ -26,8 +26,8 @@ from fastgntk.errors import InputError
 from fastgntk.graphs import DescriptorScaling, Graph, GraphBatch, NodeFeatures
 from fastgntk.kernels import GNTK, Kernel, Leaf, Network, Normalized
 from fastgntk.models._base import GraphEstimator, as_training_graphs, check_new_graphs
-from fastgntk.models._kernel_values import KERNEL_CONSTANT, Chunk, TrainingKernel, split_into_chunks
 from fastgntk.models._targets import Targets
+from fastgntk.models._training_kernel import KERNEL_CONSTANT, Chunk, TrainingKernel, split_into_chunks
 from fastgntk.pairwise import Compute, Contributions, check_compute, check_fits_memory, check_kernel, put_factor_first
 from fastgntk.solvers import Solution, regress_on_features
 

@@ -1,6 +1,6 @@
 """Kernel ridge regression, whose prediction is the posterior mean of a Gaussian process."""
 
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self, overload
 
 import numpy as np
 from scipy.special import ndtri
@@ -11,8 +11,8 @@ from fastgntk.errors import InputError
 from fastgntk.kernels import GNTK, Kernel
 from fastgntk.models._calibration import Intervals
 from fastgntk.models._graph_model import Explanation, GraphModel, check_solver_options
-from fastgntk.models._kernel_values import TrainingKernel
 from fastgntk.models._targets import Targets, check_sample_weight, check_targets
+from fastgntk.models._training_kernel import TrainingKernel
 from fastgntk.pairwise import Compute
 from fastgntk.solvers import Solution, as_ridge
 
@@ -40,7 +40,7 @@ class RegressionModel(MultiOutputMixin, RegressorMixin, GraphModel):  # type: ig
     target_scale_: Array
     noise_: float  # variance of the noise of a new measurement, in the units of the kernel
     single_target_: bool
-    log_marginal_likelihood_: Any
+    log_marginal_likelihood_: float | Array
 
     def _solve(self, training: TrainingKernel, y: Array, weights: Array | None, alpha: float) -> None:
         """Fit coefficients to the kernel and checked targets."""
@@ -54,7 +54,11 @@ class RegressionModel(MultiOutputMixin, RegressorMixin, GraphModel):  # type: ig
         likelihood = solution.log_marginal_likelihood - training.n * np.log(targets.scale)
         self.log_marginal_likelihood_ = float(likelihood[0]) if targets.single else likelihood
 
-    def predict(self, X: Any, return_std: bool = False) -> Any:
+    @overload
+    def predict(self, X: Any, return_std: Literal[False] = False) -> Array: ...
+    @overload
+    def predict(self, X: Any, return_std: Literal[True]) -> tuple[Array, Array]: ...
+    def predict(self, X: Any, return_std: bool = False) -> Array | tuple[Array, Array]:
         """Return the prediction for each graph and, with ``return_std``, the standard deviation of a new measurement.
 
         The standard deviation includes the uncertainty of the model and the noise of the targets; it is calibrated
@@ -62,13 +66,13 @@ class RegressionModel(MultiOutputMixin, RegressorMixin, GraphModel):  # type: ig
         """
         batch = self._check_new(X)
         if not return_std:
-            return self._shaped(self.expansion_.evaluate(batch, self._progress()))
+            return self._drop_target_axis(self.expansion_.evaluate(batch, self._progress()))
         shape = (len(batch), len(self.expansion_.intercepts))
         mean, std = np.zeros(shape), np.zeros(shape)
         for chunk, rows, diagonal in self.expansion_.basis.chunks(batch, self._progress()):
             mean[chunk] = self.expansion_.values(rows)
-            std[chunk] = self._factor() * self._deviation(rows, diagonal)
-        return self._shaped(mean), self._shaped(std)
+            std[chunk] = self._calibration_factor() * self._deviation(rows, diagonal)
+        return self._drop_target_axis(mean), self._drop_target_axis(std)
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> tuple[Array, Array]:
         """Return lower and upper ends of intervals that contain a new measurement with probability ``coverage``.
@@ -91,15 +95,16 @@ class RegressionModel(MultiOutputMixin, RegressorMixin, GraphModel):  # type: ig
         for chunk, rows, diagonal in self.expansion_.basis.chunks(batch, self._progress()):
             mean[chunk] = self.expansion_.values(rows)
             deviation = self._deviation(rows, diagonal)
-            std[chunk], half[chunk] = self._factor() * deviation, width * deviation
+            std[chunk], half[chunk] = self._calibration_factor() * deviation, width * deviation
             nearest[chunk], similarity[chunk] = self._nearest_in_chunk(rows, diagonal)
-        value, low, high = self._shaped(mean), self._shaped(mean - half), self._shaped(mean + half)
-        return RegressionDetails(value, self._shaped(std), low, high, nearest, similarity)
+        value, low, high = (self._drop_target_axis(part) for part in (mean, mean - half, mean + half))
+        return RegressionDetails(value, self._drop_target_axis(std), low, high, nearest, similarity)
 
-    def _factor(self) -> Any:
+    def _calibration_factor(self) -> Array | float:
         return self.intervals_.factor if self.calibrate else 1.0
 
-    def _shaped(self, values: Array) -> Array:
+    def _drop_target_axis(self, values: Array) -> Array:
+        """Return values (t, k) of shape (t,) if the targets had no axis of their own."""
         return values[:, 0] if self.single_target_ else values
 
     def explain(self, graph: Any, target: int | None = None, *, factor: int | Kernel | None = None) -> Explanation:
@@ -200,7 +205,7 @@ class GraphRegressor(RegressionModel):
         """
         check_solver_options(self.solver, self.n_components)
         alpha = as_ridge(self.alpha, "alpha")
-        training = self._prepare(X, self.kernel, gram)
+        training = self._training_kernel(X, self.kernel, gram)
         values = check_targets(y, training.n)
         self._solve(training, values, check_sample_weight(sample_weight, training.n), alpha)
         return self

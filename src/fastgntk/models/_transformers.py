@@ -13,7 +13,7 @@ from fastgntk._util.checks import check_integer
 from fastgntk.errors import InputError
 from fastgntk.kernels import GNTK, Kernel
 from fastgntk.models._base import GraphEstimator, check_new_graphs
-from fastgntk.models._kernel_values import KernelBasis, TrainingKernel
+from fastgntk.models._training_kernel import KernelBasis, TrainingKernel
 from fastgntk.pairwise import Compute, check_compute, check_fits_memory
 from fastgntk.sketch import generator
 from fastgntk.solvers import KernelSource
@@ -124,7 +124,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstimator
     """Indices of the landmarks among the training graphs."""
     basis_: KernelBasis
     whitening_: Array
-    """Inverse square root of the kernel among landmarks, shape (m, m)."""
+    """Inverse square root of the kernel matrix of the landmarks, shape (m, m)."""
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002  # required by pipelines
         """Choose landmarks."""

@@ -2,7 +2,7 @@
 
 =====================  ==================================================================
 ``_models``            :func:`load_model`, :func:`save_model`: classifiers and regressors
-``_array_codec``       the basis of a model, training graphs or random features, as plain arrays
+``_basis_codec``       the basis of a model, training graphs or random features, as plain arrays
 ``_matrix_codec``      matrices, dense or sparse, as plain arrays
 ``_descriptor_codec``  descriptors and their scales as plain arrays
 ``_schema``            tables of the required entries and arrays

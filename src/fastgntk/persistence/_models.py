@@ -20,7 +20,7 @@ from fastgntk.models import (
 )
 from fastgntk.pairwise import Compute, check_compute
 from fastgntk.persistence._archive import prepend_path, read_container, write_container
-from fastgntk.persistence._array_codec import pack_basis, unpack_basis
+from fastgntk.persistence._basis_codec import pack_basis, unpack_basis
 from fastgntk.persistence._schema import Arrays, ArraySpec, Entry, check_array, check_arrays, check_document, check_keys
 from fastgntk.solvers import Solution
 
@@ -52,6 +52,9 @@ _SOLUTION = {
     "rank": Entry(int),
     "iterations": Entry(int),
 }
+_STORED_NAMES = {"basis_indices": "basis", "factor_columns": "landmarks"}
+"""Fields of a solution that have another name in the file."""
+
 # Lengths: n training graphs, m basis functions, g graphs among them, k outputs.
 _EXPANSION_ARRAYS = {
     "coefficients": ArraySpec("m k"),
@@ -79,11 +82,11 @@ def save_model(model: GraphModel, path: Path) -> None:
     expansion = model.expansion_
     document: dict[str, Any] = {
         "model": kind,
-        "outputs": list(expansion.names),
+        "outputs": list(expansion.output_names),
         "n_graphs": model.n_graphs_,
         "n_equal_graphs": model.n_equal_graphs_,
-        "names": getattr(model, "names_", None),
-        "about": getattr(model, "about_", {}),
+        "names": getattr(model, "training_names_", None),
+        "about": getattr(model, "metadata_", {}),
         "params": _plain_params(model, _CLASSES[kind]),
         "solver": model.solver_,
     }
@@ -132,12 +135,12 @@ def _unpack(document: dict[str, Any], arrays: Arrays, compute: Compute) -> Graph
     checked = check_arrays(arrays, _EXPANSION_ARRAYS, sizes)
     if not len(basis) or checked["training_indices"].max(initial=0) >= n:
         raise InputError("its training graphs are missing or have invalid indices.")
-    model.expansion_ = Expansion(basis, **checked, names=tuple(str(name) for name in outputs))
+    model.expansion_ = Expansion(basis, **checked, output_names=tuple(str(name) for name in outputs))
     model.n_graphs_, model.n_equal_graphs_ = n, entries["n_equal_graphs"]
-    model.about_, model.solver_ = entries["about"], entries["solver"]
+    model.metadata_, model.solver_ = entries["about"], entries["solver"]
     if document.get("names") is not None:
         names = Entry(list, f"a list of {n} names", lambda names: len(names) == n)
-        model.names_ = [str(name) for name in check_document(document, {"names": names})["names"]]
+        model.training_names_ = [str(name) for name in check_document(document, {"names": names})["names"]]
     if isinstance(model, GraphClassifier):
         _unpack_classification(model, arrays)
     else:
@@ -180,7 +183,7 @@ def _pack_regression(model: RegressionModel) -> tuple[dict[str, Any], Arrays]:
         fields["noise_factor"] = _pack_triangle(fields["noise_factor"].T)
     if scalars["triangular"]:
         fields["factor"] = _pack_triangle(fields["factor"])
-    arrays = {f"solution.{name}": array for name, array in fields.items()}
+    arrays = {f"solution.{_STORED_NAMES.get(name, name)}": array for name, array in fields.items()}
     arrays["intervals.ratios"] = model.intervals_.ratios
     arrays["target_scale"] = model.target_scale_
     arrays["log_marginal_likelihood"] = np.atleast_1d(np.asarray(model.log_marginal_likelihood_))
@@ -195,10 +198,10 @@ def _unpack_regression(model: GraphRegressor, document: dict[str, Any], arrays: 
     basis, k = model.expansion_.basis, len(model.expansion_.intercepts)
     m = len(basis) + (not basis.keeps_graphs)  # plus the constant feature
     sizes = {"n": model.n_graphs_, "m": m, "k": k}
-    landmarks = check_array(fields, "landmarks", ArraySpec("any", "int64", minimum=0))
-    p = len(landmarks)
-    if p > m or landmarks.max(initial=-1) >= m:
-        raise InputError("its landmarks are not among its training graphs.")
+    factor_columns = check_array(fields, "landmarks", ArraySpec("any", "int64", minimum=0))
+    p = len(factor_columns)
+    if p > m or factor_columns.max(initial=-1) >= m:
+        raise InputError("the columns of its factors are not among those of its basis.")
     indices = model.expansion_.training_indices if basis.keeps_graphs else np.arange(m)
     if not np.array_equal(check_arrays(fields, _SOLUTION_ARRAYS, sizes)["basis"], indices):
         raise InputError("its solution does not match its training graphs.")
@@ -207,6 +210,7 @@ def _unpack_regression(model: GraphRegressor, document: dict[str, Any], arrays: 
     if not basis.keeps_graphs:
         fields["noise_factor"] = _unpack_triangle(fields, "noise_factor", m).T
     check_arrays(fields, {"factor": ArraySpec("p any"), "noise_factor": ArraySpec("p any")}, {"p": p})
+    fields |= {name: fields.pop(stored) for name, stored in _STORED_NAMES.items()}
     if set(fields) & set(scalars):
         raise InputError("fields of its solution occur twice.")
     checked = check_arrays(arrays, _REGRESSION_ARRAYS, sizes)

@@ -140,7 +140,7 @@ def _evaluate_here(name: str, data: Dataset, options: StudyOptions) -> dict[str,
     designs = [
         CrossValidation(
             "du2019" if method == "du2019" else "nested",
-            finalists=finalists,
+            n_finalists=finalists,
             random_state=options.seed + i,
             **_fold_numbers(effort, options),
         )
@@ -152,8 +152,8 @@ def _evaluate_here(name: str, data: Dataset, options: StudyOptions) -> dict[str,
         Run(
             result.accuracies,
             tuple(f"{choice.kernel}, C {choice.C:g}" for choice in result.choices),
-            result.fits,
-            result.fits_stopped,
+            result.n_fits,
+            result.n_unconverged,
             result.engine,
         )
         for result in found

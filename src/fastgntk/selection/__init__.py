@@ -17,7 +17,7 @@
 """
 
 from fastgntk.selection._cross_validation import CrossValidation, inner_splits, outer_splits, read_folds
-from fastgntk.selection._evaluate import Evaluation, FoldChoice, Record, evaluate, evaluate_each
+from fastgntk.selection._evaluate import Evaluation, FoldChoice, SelectionRecord, evaluate, evaluate_each
 from fastgntk.selection._families import count_families, describe_choices, kernel_family
 from fastgntk.selection._grid import Candidates, Grid, StageProgress
 from fastgntk.selection._out_of_fold import DecisionFunctions, KernelMatrix, OutOfFold
@@ -28,7 +28,7 @@ from fastgntk.selection._svm_out_of_fold import evaluation_out_of_fold, svm_out_
 __all__ = ["GraphClassifierCV", "GraphRegressorCV", "Search"]
 __all__ += ["Grid", "Candidates", "StageProgress"]
 __all__ += ["count_families", "describe_choices", "kernel_family"]
-__all__ += ["evaluate", "evaluate_each", "Evaluation", "FoldChoice", "Record"]
+__all__ += ["evaluate", "evaluate_each", "Evaluation", "FoldChoice", "SelectionRecord"]
 __all__ += ["CrossValidation", "inner_splits", "outer_splits", "read_folds"]
 __all__ += ["DecisionFunctions", "KernelMatrix", "OutOfFold"]
 __all__ += ["evaluation_out_of_fold", "ridge_out_of_fold", "ridge_probabilities", "svm_out_of_fold"]

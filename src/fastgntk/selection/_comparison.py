@@ -21,9 +21,9 @@ from fastgntk.kernels import GNTK, DescriptorKernel, Kernel, Leaf, Network, Norm
 from fastgntk.models import KERNEL_CONSTANT
 from fastgntk.pairwise import Compute, GramPath, gram_path, normalize, prepare_batch
 from fastgntk.selection._grid import gram_from_paths, group_into_passes
-from fastgntk.solvers import EigenPath, Score
+from fastgntk.solvers import ChooseRidge, EigenPath
 
-__all__ = ["Comparison", "ScoredKernel", "is_single", "level_weights", "scale_progress", "subset"]
+__all__ = ["Comparison", "KernelLoss", "is_single", "level_weights", "scale_progress", "subset"]
 
 Advance = Callable[[float], None]
 """Called with the completed fraction of the work, 0 to 1."""
@@ -38,12 +38,12 @@ _MIN_WEIGHT = 1e-3  # a level with less than this fraction of the largest weight
 
 
 @dataclass(frozen=True)
-class ScoredKernel:
-    """A kernel with its best regularisation and its score; lower is better."""
+class KernelLoss:
+    """A kernel with its best regularisation and its loss; lower is better."""
 
     kernel: Kernel
     alpha: float
-    score: float
+    loss: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ class _Sample:
     weights: Array | None  # (n,)
 
     def path(self, K: Array, normalized: bool) -> EigenPath:
-        """Decompose a kernel among distinct graphs, scaled as in ridge regression."""
+        """Decompose the kernel matrix of the distinct graphs, scaled as in ridge regression."""
         if not normalized:
             K = K / (float(np.average(K.diagonal()[self.distinct_index], weights=self.weights)) or 1.0)
         return EigenPath(KERNEL_CONSTANT + K, self.distinct_index, weights=self.weights)
@@ -66,35 +66,36 @@ class _Sample:
 class Comparison:
     """Comparison of kernels on graphs with targets.
 
-    ``score`` returns the best of ``alphas`` for a kernel, and its score. Up to ``screen`` graphs there is one round.
+    ``choose_ridge`` returns the best of ``alphas`` for a kernel, and its loss. Up to ``n_screening_graphs`` graphs
+    there is one round.
     """
 
     batch: GraphBatch
     Y: Array
     weights: Array | None
     alphas: Sequence[float]
-    score: Score
-    screen: int
+    choose_ridge: ChooseRidge
+    n_screening_graphs: int
     random_state: int
     compute: Compute
 
     def select(
-        self, kernels: Sequence[Kernel], finalists: int, advance: Advance
-    ) -> tuple[list[ScoredKernel], list[ScoredKernel]]:
-        """Return the finalists, best first, and the score of every kernel in the first round."""
+        self, kernels: Sequence[Kernel], n_finalists: int, advance: Advance
+    ) -> tuple[list[KernelLoss], list[KernelLoss]]:
+        """Return the finalists, best first, and the loss of every kernel in the first round."""
         groups = self._group_equal_graphs(kernels)
-        sample = subset(len(self.batch), self.Y, self.screen, self.random_state)
+        sample = subset(len(self.batch), self.Y, self.n_screening_graphs, self.random_state)
         two_rounds = len(sample) < len(self.batch)
         first_part = 0.5 if two_rounds else 1.0
-        first = self._score_all(self._sample(groups, sample), kernels, lambda done: advance(first_part * done))
+        first = self._compute_losses(self._sample(groups, sample), kernels, lambda done: advance(first_part * done))
         # The sort is stable, so that the first of equal kernels wins.
-        best = sorted(first, key=lambda scored: scored.score)[:finalists]
+        best = sorted(first, key=lambda result: result.loss)[:n_finalists]
         if two_rounds:
-            larger = subset(len(self.batch), self.Y, _SECOND_ROUND * self.screen, self.random_state)
-            ranked = [kernels.index(scored.kernel) for scored in best]
+            larger = subset(len(self.batch), self.Y, _SECOND_ROUND * self.n_screening_graphs, self.random_state)
+            ranked = [kernels.index(result.kernel) for result in best]
             again = [kernels[i] for group in group_into_passes(kernels) for i in ranked if i in group.members]
-            second = self._score_all(self._sample(groups, larger), again, lambda done: advance(0.5 + 0.5 * done))
-            best = sorted(second, key=lambda scored: scored.score)
+            second = self._compute_losses(self._sample(groups, larger), again, lambda done: advance(0.5 + 0.5 * done))
+            best = sorted(second, key=lambda result: result.loss)
         return best, first
 
     def optimise_part_weights(self, kernels: Sequence[Kernel], advance: Advance) -> list[Kernel]:
@@ -106,7 +107,7 @@ class Comparison:
         sums = [i for i, kernel in enumerate(kernels) if isinstance(kernel, Sum)]
         if not sums:
             return out
-        chosen = subset(len(self.batch), self.Y, self.screen, self.random_state)
+        chosen = subset(len(self.batch), self.Y, self.n_screening_graphs, self.random_state)
         sample = self._sample(self._group_equal_graphs([kernels[i] for i in sums]), chosen)
         passes = group_into_passes([kernels[i] for i in sums])
         pairs = np.ix_(sample.distinct_index, sample.distinct_index)
@@ -125,31 +126,31 @@ class Comparison:
                 run_on_threads(weigh, group.members, n_threads=self.compute.threads, progress=report)
         return list(dict.fromkeys(out))
 
-    def optimise_level_weights(self, single: Sequence[ScoredKernel], advance: Advance) -> ScoredKernel:
+    def optimise_level_weights(self, single: Sequence[KernelLoss], advance: Advance) -> KernelLoss:
         """Return the best kernel with weights on all levels, which maximise the marginal likelihood.
 
         All other options are those of the best tangent kernels among ``single``, normalised or not.
         """
-        ranked = [scored.kernel for scored in sorted(single, key=lambda scored: scored.score)]
+        ranked = [result.kernel for result in sorted(single, key=lambda result: result.loss)]
         tangent = [kernel for kernel in ranked if is_single(kernel) and isinstance(kernel.leaves()[0], GNTK)]
         if not tangent:
             raise InputError(
-                "depth='mix' needs a single GNTK, normalised or not, but all kernels to try are combinations or of "
-                "another kind; add one, or use depth='best'."
+                "depth_mode='mix' needs a single GNTK, normalised or not, but all kernels to try are combinations or "
+                "of another kind; add one, or use depth_mode='best'."
             )
         depths: dict[Kernel, int] = {}  # the largest depth of each combination of other options
         for kernel in tangent:
             options = kernel.map_leaves(lambda leaf: leaf.with_all_levels(1))
             depths[options] = max(depths.get(options, 1), kernel.leaves()[0].depth)
         groups = self._group_equal_graphs(ranked)
-        sample = self._sample(groups, subset(len(self.batch), self.Y, self.screen, self.random_state))
+        sample = self._sample(groups, subset(len(self.batch), self.Y, self.n_screening_graphs, self.random_state))
         mixed = []
         for options in list(depths)[:_MAX_MIXED]:
             mixed.append(self._mix_levels(options, depths[options], sample))
             advance(len(mixed) / min(_MAX_MIXED, len(depths)))
-        return min(mixed, key=lambda scored: scored.score)
+        return min(mixed, key=lambda result: result.loss)
 
-    def _mix_levels(self, options: Kernel, depth: int, sample: _Sample) -> ScoredKernel:
+    def _mix_levels(self, options: Kernel, depth: int, sample: _Sample) -> KernelLoss:
         deepest, normalized = options.leaves()[0].with_all_levels(depth), isinstance(options, Normalized)
         assert isinstance(deepest, GNTK)
         path = gram_path(sample.distinct, deepest, compute=self.compute.with_progress(None))
@@ -161,29 +162,29 @@ class Comparison:
         mixed = replace(deepest, blocks=blocks, jump=tuple(weights[: blocks + 1].tolist()))
         K = path.at_kernel(mixed)
         K = normalize(K) if normalized else K
-        scored = self.score(sample.path(K, normalized), sample.Y, self.alphas)
-        return ScoredKernel(mixed.normalized() if normalized else mixed, *scored)
+        chosen = self.choose_ridge(sample.path(K, normalized), sample.Y, self.alphas)
+        return KernelLoss(mixed.normalized() if normalized else mixed, *chosen)
 
     def _sample(self, groups: Ints, chosen: Ints) -> _Sample:
-        _, first, kind = np.unique(groups[chosen], return_index=True, return_inverse=True)
+        _, first, index = np.unique(groups[chosen], return_index=True, return_inverse=True)
         # Distinct graphs are numbered by first occurrence: without equal graphs, their order is that of the graphs.
         order = np.argsort(first)
-        first, kind = first[order], np.argsort(order)[kind]
+        first, index = first[order], np.argsort(order)[index]
         targets, weights = self.Y[chosen], None if self.weights is None else self.weights[chosen]
         centred = targets - np.average(targets, axis=0, weights=weights)
-        return _Sample(self.batch[chosen[first]], np.asarray(kind, dtype=np.int64), centred, weights)
+        return _Sample(self.batch[chosen[first]], np.asarray(index, dtype=np.int64), centred, weights)
 
-    def _score_all(self, sample: _Sample, kernels: Sequence[Kernel], advance: Advance) -> list[ScoredKernel]:
-        """Score kernels pass by pass on threads: most time is spent in LAPACK, which releases the interpreter lock."""
-        scored: dict[int, ScoredKernel] = {}
+    def _compute_losses(self, sample: _Sample, kernels: Sequence[Kernel], advance: Advance) -> list[KernelLoss]:
+        """Compute losses pass by pass on threads: most time is spent in LAPACK, which releases the interpreter lock."""
+        losses: dict[int, KernelLoss] = {}
         passes = group_into_passes(kernels)
         for index, group in enumerate(passes):
             paths = group.compute(sample.distinct, self.compute.with_progress(None))
 
-            def score(i: int, paths: list[GramPath] = paths) -> None:
+            def compute_loss(i: int, paths: list[GramPath] = paths) -> None:
                 kernel = kernels[i]
                 path = sample.path(gram_from_paths(kernel, paths), isinstance(kernel, Normalized))
-                scored[i] = ScoredKernel(kernel, *self.score(path, sample.Y, self.alphas))
+                losses[i] = KernelLoss(kernel, *self.choose_ridge(path, sample.Y, self.alphas))
 
             def report(done: int, total: int, index: int = index) -> None:
                 advance((index + done / total) / len(passes))
@@ -192,8 +193,8 @@ class Comparison:
             spare = self.compute.memory_budget - sum(path.levels.nbytes for path in paths)
             workers = min(self.compute.threads, max(1, spare // (7 * 8 * len(sample.distinct) ** 2 + 1)))
             with single_threaded_blas():
-                run_on_threads(score, group.members, n_threads=workers, progress=report)
-        return [scored[i] for i in range(len(kernels))]
+                run_on_threads(compute_loss, group.members, n_threads=workers, progress=report)
+        return [losses[i] for i in range(len(kernels))]
 
     def _group_equal_graphs(self, kernels: Sequence[Kernel]) -> Ints:
         """Return for each graph the index of the first graph that no kernel distinguishes from it."""

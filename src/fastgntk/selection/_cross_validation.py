@@ -42,14 +42,14 @@ class CrossValidation:
     protocol: Protocol = "nested"
     folds: int | Sequence[int] | NDArray[Any] = 10
     inner_folds: int = 5
-    finalists: int | None = None
+    n_finalists: int | None = None
     random_state: int = 0
 
     def __post_init__(self) -> None:
         if self.protocol not in get_args(Protocol):
             raise InputError(f"protocol must be one of {', '.join(get_args(Protocol))}, but is {self.protocol!r}.")
-        if self.finalists is not None:
-            check_integer("finalists", self.finalists, 1)
+        if self.n_finalists is not None:
+            check_integer("n_finalists", self.n_finalists, 1)
 
     def split(self, y: NDArray[Any]) -> NestedSplits:
         """Return the splits of graphs with classes y (n,)."""

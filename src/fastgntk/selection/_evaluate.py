@@ -23,7 +23,7 @@ from fastgntk.selection._grid import Candidates, Grid, StageProgress, check_cand
 from fastgntk.selection._score_kernels import score_kernels
 from fastgntk.selection._screening import choose_finalists, screening_sample, screening_score
 
-__all__ = ["FoldChoice", "Evaluation", "Record", "evaluate", "evaluate_each"]
+__all__ = ["FoldChoice", "Evaluation", "SelectionRecord", "evaluate", "evaluate_each"]
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class FoldChoice:
 
 
 @dataclass(frozen=True, eq=False)
-class Record:
+class SelectionRecord:
     """Intermediate results of an evaluation, from which reports refit the SVM of each outer fold."""
 
     folds: tuple[Split, ...]
@@ -44,8 +44,8 @@ class Record:
     C: tuple[float, ...]
     scores: Array
     """Mean score of each kernel and C, shape (kernels, C): over the inner folds of all outer folds, or with
-    ``"du2019"`` over the reported folds; with ``finalists`` over those outer folds in which the kernel was one, and NaN
-    if it never was."""
+    ``"du2019"`` over the reported folds; with ``n_finalists`` over those outer folds in which the kernel was one, and
+    NaN if it never was."""
     engines: tuple[str, ...]
     """Engine of each kernel, empty if no SVM was fitted; engines agree to 1e-8, which can change a support vector."""
     inner_folds: int
@@ -66,10 +66,11 @@ class Evaluation:
     engine: str
     kernel_seconds: float
     learning_seconds: float
-    fits: int
-    fits_stopped: int
+    n_fits: int
+    """Number of support vector machines."""
+    n_unconverged: int
     """Number of support vector machines stopped before they converged."""
-    record: Record
+    record: SelectionRecord
     """The intermediate results; not in :meth:`to_dict`."""
 
     @property
@@ -109,7 +110,7 @@ def evaluate(
     protocol: Protocol = "nested",
     folds: int | Sequence[int] | NDArray[Any] = 10,
     inner_folds: int = 5,
-    finalists: int | None = None,
+    n_finalists: int | None = None,
     random_state: int = 0,
     compute: Compute | None = None,
     progress: StageProgress | None = None,
@@ -131,7 +132,7 @@ def evaluate(
         Number of outer folds, or the fold number of each graph.
     inner_folds : int
         Number of inner folds within the training graphs of each outer fold (nested only).
-    finalists : int, optional
+    n_finalists : int, optional
         Number of kernels for which support vector machines are fitted, in each outer fold; all if left out. They are
         those with the smallest leave-one-out error of ridge regression on the training graphs of the fold, or with
         ``"du2019"`` on all graphs; beyond 1,500 graphs on a random sample of them.
@@ -156,7 +157,7 @@ def evaluate(
     >>> len(result.accuracies), result.mean > 0.7
     (3, True)
     """
-    design = CrossValidation(protocol, folds, inner_folds, finalists, random_state)
+    design = CrossValidation(protocol, folds, inner_folds, n_finalists, random_state)
     return evaluate_each(source, y, [design], kernels=kernels, compute=compute, progress=progress)[0]
 
 
@@ -188,45 +189,75 @@ def evaluate_each(
     candidates, Cs = check_candidates(kernels, Grid.default(len(batch)).for_graphs(batch))
     compute = check_compute(compute)
     check_sketches(candidates, compute)
-    kept, seconds = [np.ones((len(candidates), len(nested.outer)), dtype=bool) for nested in splits], np.zeros(2)
-    screened = any(design.finalists is not None and design.finalists < len(candidates) for design in designs)
+    kept = [np.ones((len(candidates), len(nested.outer)), dtype=bool) for nested in splits]
+    screening_seconds = np.zeros(2)
+    screened = any(design.n_finalists is not None and design.n_finalists < len(candidates) for design in designs)
     stages = _split_progress(progress, 2 if screened else 1)
     if screened:
-        errors, seconds = _screen(batch, labels, candidates, designs, splits, compute, stages[0])
-        kept = [choose_finalists(part, design.finalists) for part, design in zip(errors, designs, strict=True)]
+        errors, screening_seconds = _screen(batch, labels, candidates, designs, splits, compute, stages[0])
+        kept = [choose_finalists(part, design.n_finalists) for part, design in zip(errors, designs, strict=True)]
     # Whether an SVM is fitted, kernels × splits of all designs.
     fitted = np.concatenate([part[:, nested.outer_index()] for part, nested in zip(kept, splits, strict=True)], axis=1)
     flat = [split for nested in splits for split in nested.flatten()]
-    found = _score_svms(batch, labels, candidates, Cs, flat, fitted, compute, stages[-1])
+    svm_scores = _score_svms(batch, labels, candidates, Cs, flat, fitted, compute, stages[-1])
     results, last = [], 0
     for design, nested in zip(designs, splits, strict=True):
         first, last = last, last + len(nested.flatten())
-        tested, ranking = _rank(found.scores[:, first:last], nested)
-        picked = np.where(np.isnan(ranking), -np.inf, ranking).argmax(axis=1)
-        results.append(
-            Evaluation(
-                protocol=design.protocol,
-                accuracies=tuple(float(tested[k, best]) for k, best in enumerate(picked)),
-                choices=tuple(FoldChoice(candidates[best // len(Cs)], Cs[best % len(Cs)]) for best in picked),
-                n_graphs=len(batch),
-                n_classes=len(np.unique(labels)),
-                engine=" and ".join(dict.fromkeys(engine for engine in found.engines if engine)),
-                kernel_seconds=float(seconds[0] + found.kernel_seconds),
-                learning_seconds=float(seconds[1] + found.learning_seconds),
-                fits=int(fitted[:, first:last].sum()) * len(Cs),
-                fits_stopped=int(found.stopped[:, first:last].sum()),
-                record=Record(
-                    folds=tuple(nested.outer),
-                    kernels=tuple(candidates),
-                    C=Cs,
-                    scores=_mean_of_known(ranking).reshape(len(candidates), len(Cs)),
-                    engines=found.engines,
-                    inner_folds=design.inner_folds,
-                    random_state=design.random_state,
-                ),
-            )
-        )
+        part = svm_scores.of_splits(slice(first, last))
+        results.append(_make_evaluation(design, nested, labels, candidates, Cs, part, screening_seconds))
     return results
+
+
+class _SVMScores(NamedTuple):
+    """Results of :func:`_score_svms`."""
+
+    fitted: Bools  # kernels × splits, whether SVMs are fitted
+    scores: Array  # kernels × splits × C, NaN where no SVM is fitted
+    n_unconverged: Ints  # kernels × splits, fits stopped early
+    engines: tuple[str, ...]  # of each kernel, empty if it is not used
+    kernel_seconds: float
+    learning_seconds: float
+
+    def of_splits(self, chosen: slice) -> "_SVMScores":
+        """Return the scores of some of the splits."""
+        return self._replace(
+            fitted=self.fitted[:, chosen], scores=self.scores[:, chosen], n_unconverged=self.n_unconverged[:, chosen]
+        )
+
+
+def _make_evaluation(
+    design: CrossValidation,
+    nested: NestedSplits,
+    labels: NDArray[Any],
+    candidates: Sequence[Kernel],
+    Cs: tuple[float, ...],
+    svm_scores: _SVMScores,
+    screening_seconds: Array,
+) -> Evaluation:
+    """Return the result of one design from the scores of its splits."""
+    tested, ranking = _rank(svm_scores.scores, nested)
+    picked = np.where(np.isnan(ranking), -np.inf, ranking).argmax(axis=1)
+    return Evaluation(
+        protocol=design.protocol,
+        accuracies=tuple(float(tested[k, best]) for k, best in enumerate(picked)),
+        choices=tuple(FoldChoice(candidates[best // len(Cs)], Cs[best % len(Cs)]) for best in picked),
+        n_graphs=len(labels),
+        n_classes=len(np.unique(labels)),
+        engine=" and ".join(dict.fromkeys(engine for engine in svm_scores.engines if engine)),
+        kernel_seconds=float(screening_seconds[0] + svm_scores.kernel_seconds),
+        learning_seconds=float(screening_seconds[1] + svm_scores.learning_seconds),
+        n_fits=int(svm_scores.fitted.sum()) * len(Cs),
+        n_unconverged=int(svm_scores.n_unconverged.sum()),
+        record=SelectionRecord(
+            folds=tuple(nested.outer),
+            kernels=tuple(candidates),
+            C=Cs,
+            scores=_mean_of_known(ranking).reshape(len(candidates), len(Cs)),
+            engines=svm_scores.engines,
+            inner_folds=design.inner_folds,
+            random_state=design.random_state,
+        ),
+    )
 
 
 def _split_progress(progress: StageProgress | None, parts: int) -> list[StageProgress | None]:
@@ -260,20 +291,10 @@ def _screen(
         sets.append([train for train, _ in nested.outer] if design.protocol == "nested" else everything)
     sample = screening_sample(len(batch))
     score = screening_score(labels, [train for group in sets for train in group], sample)
-    found = score_kernels(score, batch[sample], candidates, compute, n_jobs=compute.threads, progress=progress)
+    results = score_kernels(score, batch[sample], candidates, compute, n_jobs=compute.threads, progress=progress)
     ends = np.cumsum([len(group) for group in sets])[:-1]
-    seconds = np.array([found.kernel_seconds, found.learning_seconds])
-    return np.split(np.stack(found.scores), ends, axis=1), seconds
-
-
-class _SVMScores(NamedTuple):
-    """Results of :func:`_score_svms`."""
-
-    scores: Array  # kernels × splits × C, NaN where no SVM is fitted
-    stopped: Ints  # kernels × splits, fits stopped early
-    engines: tuple[str, ...]  # of each kernel, empty if it is not used
-    kernel_seconds: float
-    learning_seconds: float
+    seconds = np.array([results.kernel_seconds, results.learning_seconds])
+    return np.split(np.stack(results.scores), ends, axis=1), seconds
 
 
 def _score_svms(
@@ -288,14 +309,17 @@ def _score_svms(
 ) -> _SVMScores:
     """Return the accuracies of SVMs for the kernels and splits where ``fitted`` is true, and every C."""
     used = np.flatnonzero(fitted.any(axis=1))
-    fits = [np.flatnonzero(fitted[i]) for i in used]  # indices of the splits
-    fit = partial(_score_source, y=labels, splits=splits, Cs=Cs, fits=fits)
-    found = score_kernels(fit, batch, [candidates[i] for i in used], compute, n_jobs=compute.threads, progress=progress)
-    scores, stopped = np.full((*fitted.shape, len(Cs)), np.nan), np.zeros(fitted.shape, dtype=np.int64)
+    kernels = [candidates[i] for i in used]
+    chosen_splits = [np.flatnonzero(fitted[i]) for i in used]
+    score = partial(_score_kernel, y=labels, splits=splits, Cs=Cs, chosen_splits=chosen_splits)
+    results = score_kernels(score, batch, kernels, compute, n_jobs=compute.threads, progress=progress)
+    scores, n_unconverged = np.full((*fitted.shape, len(Cs)), np.nan), np.zeros(fitted.shape, dtype=np.int64)
     engines = [""] * len(candidates)
-    for i, chosen, engine, (accuracies, early) in zip(used, fits, found.engines, found.scores, strict=True):
-        engines[i], scores[i, chosen], stopped[i, chosen] = engine, accuracies, early
-    return _SVMScores(scores, stopped, tuple(engines), found.kernel_seconds, found.learning_seconds)
+    for i, chosen, engine, result in zip(used, chosen_splits, results.engines, results.scores, strict=True):
+        engines[i] = engine
+        scores[i, chosen], n_unconverged[i, chosen] = result
+    seconds = results.kernel_seconds, results.learning_seconds
+    return _SVMScores(fitted, scores, n_unconverged, tuple(engines), *seconds)
 
 
 def _rank(scores: Array, nested: NestedSplits) -> tuple[Array, Array]:
@@ -316,16 +340,17 @@ def _mean_of_known(ranking: Array) -> Array:
     return np.asarray(np.divide(total, count, out=np.full(ranking.shape[1], np.nan), where=count > 0))
 
 
-def _score_source(
-    source: Array | FoldGrams,
+def _score_kernel(
+    matrices: Array | FoldGrams,
     index: int,
     *,
     y: NDArray[Any],
     splits: Sequence[Split],
     Cs: Sequence[float],
-    fits: Sequence[Ints],
+    chosen_splits: Sequence[Ints],
 ) -> tuple[Array, Ints]:
     """Return the accuracy for the splits of a kernel and every C, and the number of fits stopped in each split."""
-    chosen = [splits[i] for i in fits[index]]
-    parts = map_folds(lambda K, some: score_splits(K, y=y, splits=some, Cs=Cs), source, chosen)
-    return np.concatenate([accuracies for accuracies, _ in parts]), np.concatenate([stopped for _, stopped in parts])
+    chosen = [splits[i] for i in chosen_splits[index]]
+    parts = map_folds(lambda K, some: score_splits(K, y=y, splits=some, Cs=Cs), matrices, chosen)
+    accuracies, n_unconverged = zip(*parts, strict=True)
+    return np.concatenate(accuracies), np.concatenate(n_unconverged)

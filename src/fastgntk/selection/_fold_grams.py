@@ -1,12 +1,12 @@
 """Gram matrices of kernels that are fitted to training graphs: one for each training part of a split.
 
-The scales of kernels on descriptors are fitted to training graphs, so a matrix of all graphs would let the test
-graphs influence the values among the training graphs. All other parts of a kernel are computed once.
+The scales of kernels on descriptors are fitted to training graphs, so one matrix of all graphs would let the test
+graphs influence the values of the training graphs. All other parts of a kernel are computed once.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
@@ -17,7 +17,9 @@ from fastgntk.models import Split
 from fastgntk.pairwise import Compute, GramPath, combine, fit_scalings, gram, prepare_batch
 from fastgntk.selection._grid import at_leaf, gram_from_paths
 
-__all__ = ["FoldGrams", "requires_fit", "map_folds", "matrix_source"]
+__all__ = ["FoldGrams", "kernel_matrices", "map_folds", "requires_fit"]
+
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,17 +62,19 @@ def requires_fit(kernel: Kernel) -> bool:
     return any(leaf.requires_fit for leaf in kernel.leaves())
 
 
-def matrix_source(kernel: Kernel, paths: Sequence[GramPath], batch: GraphBatch, compute: Compute) -> Array | FoldGrams:
-    """Return the matrix of a kernel from the readouts of its pass, or its matrices if it requires fitting."""
+def kernel_matrices(
+    kernel: Kernel, paths: Sequence[GramPath], batch: GraphBatch, compute: Compute
+) -> Array | FoldGrams:
+    """Return the matrix of a kernel from the readouts of its pass, or those of all folds if it requires fitting."""
     if requires_fit(kernel):
         return FoldGrams.from_paths(kernel, paths, batch, compute)
     return gram_from_paths(kernel, paths)
 
 
 def map_folds(
-    score: Callable[[Array, Sequence[Split]], Any], source: Array | FoldGrams, splits: Sequence[Split]
-) -> list[Any]:
+    score: Callable[[Array, Sequence[Split]], _Result], matrices: Array | FoldGrams, splits: Sequence[Split]
+) -> list[_Result]:
     """Apply a function to a matrix and all splits, or to the matrix of each split and that split alone."""
-    if isinstance(source, FoldGrams):
-        return [score(source.matrix(split[0]), [split]) for split in splits]
-    return [score(source, splits)]
+    if isinstance(matrices, FoldGrams):
+        return [score(matrices.matrix(split[0]), [split]) for split in splits]
+    return [score(matrices, splits)]

@@ -1,6 +1,6 @@
 """Out-of-fold predictions of n graphs with their decision functions, for reports.
 
-``_svm_out_of_fold`` and ``_ridge_out_of_fold`` make them; here is what both use.
+Shared data classes and helpers of ``_svm_out_of_fold`` and ``_ridge_out_of_fold``.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ _N_SIMILAR = 3
 
 @dataclass(frozen=True, eq=False)
 class KernelMatrix:
-    """The kernel of a model, and its values among the n training graphs."""
+    """The kernel of a model, and its matrix of the n training graphs."""
 
     kernel: Kernel
     engine: str
@@ -45,10 +45,10 @@ class OutOfFold:
     kernels: tuple[Kernel, ...]
     engines: tuple[str, ...]
     """The engine of each kernel."""
-    kernel_of: Ints
-    """Index in ``kernels`` of the kernel of the model of each graph."""
-    fold_of: Ints
-    """Index of the model that left each graph out; all 0 with leave-one-out."""
+    kernel_index: Ints
+    """Index (n,) in ``kernels`` of the kernel of the model that left each graph out."""
+    fold_index: Ints
+    """Index (n,) of the fold that left each graph out; all 0 with leave-one-out."""
     values: Array
     """Decision values (n, k), one column for each class, or the second of two; or the prediction (n, 1)."""
     predicted: Ints

@@ -51,8 +51,8 @@ def ridge_out_of_fold(
     return OutOfFold(
         (matrix.kernel,),
         (matrix.engine,),
-        kernel_of=zeros,
-        fold_of=zeros,
+        kernel_index=zeros,
+        fold_index=zeros,
         values=predictions,
         predicted=predicted,
         probabilities=probabilities,

@@ -10,7 +10,7 @@ from fastgntk._util.arrays import Array
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import Kernel
 from fastgntk.pairwise import Compute
-from fastgntk.selection._fold_grams import FoldGrams, matrix_source
+from fastgntk.selection._fold_grams import FoldGrams, kernel_matrices
 from fastgntk.selection._grid import StageProgress, group_into_passes
 
 __all__ = ["KernelScores", "score_kernels"]
@@ -53,7 +53,7 @@ def score_kernels(
             engine = " and ".join(dict.fromkeys(path.engine for path in paths))
             middle = time.perf_counter()
             single = replace(compute, n_jobs=1) if n_jobs > 1 else compute  # each process computes its own folds
-            tasks = (delayed(score)(matrix_source(kernels[i], paths, batch, single), i) for i in group.members)
+            tasks = (delayed(score)(kernel_matrices(kernels[i], paths, batch, single), i) for i in group.members)
             for i, kernel_scores in zip(group.members, parallel(tasks), strict=True):
                 scores[i], engines[i] = kernel_scores, engine
                 n_scored += 1

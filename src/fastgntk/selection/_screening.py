@@ -34,7 +34,7 @@ def screening_sample(n_graphs: int) -> Ints:
 def screening_score(
     y: NDArray[Any], training: Sequence[Ints], sample: Ints
 ) -> Callable[[Array | FoldGrams, int], Array]:
-    """Return a function from the matrix of a kernel among the sample to its error for each set of training graphs.
+    """Return a function from the kernel matrix of the sample to its error for each set of training graphs.
 
     The error, of shape (sets,), is the leave-one-out error rate among the training graphs in the sample, for the best
     ridge, with ties broken by the squared error.
@@ -44,11 +44,11 @@ def screening_score(
     for train in training:
         inside = np.isin(sample, train)
         splits.append((np.flatnonzero(inside), np.flatnonzero(~inside)))
-    return partial(_score_source, signs=class_signs(index[sample], len(classes)), splits=splits)
+    return partial(_score_kernel, signs=class_signs(index[sample], len(classes)), splits=splits)
 
 
-def _score_source(source: Array | FoldGrams, _index: int, *, signs: Array, splits: Sequence[Split]) -> Array:
-    return np.concatenate(map_folds(lambda K, some: _errors(K, signs, some), source, splits))
+def _score_kernel(matrices: Array | FoldGrams, _index: int, *, signs: Array, splits: Sequence[Split]) -> Array:
+    return np.concatenate(map_folds(lambda K, some: _errors(K, signs, some), matrices, splits))
 
 
 def _errors(K: Array, signs: Array, splits: Sequence[Split]) -> Array:

@@ -10,17 +10,24 @@ import numpy as np
 from fastgntk import models
 from fastgntk._util.arrays import Array, Ints
 from fastgntk._util.checks import check_integer
+from fastgntk._util.threads import Progress
 from fastgntk._util.values import Value
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch, as_graphs
 from fastgntk.kernels import Kernel, Network
 from fastgntk.models import ClassificationModel, GraphModel, RegressionModel, Targets, TrainingKernel
 from fastgntk.pairwise import Compute, check_compute, choose_engine_for_reuse, prepare_batch
-from fastgntk.selection._comparison import Comparison, ScoredKernel, is_single, scale_progress, subset
+from fastgntk.selection._comparison import Comparison, KernelLoss, is_single, scale_progress, subset
 from fastgntk.selection._fold_grams import FoldGrams, map_folds
 from fastgntk.selection._grid import Candidates, Grid, check_candidates, check_sketches, svm_processes
 from fastgntk.selection._score_kernels import score_kernels
-from fastgntk.solvers import Criterion, EigenPath, Score, misclassification, stable_ridge
+from fastgntk.solvers import (
+    ChooseRidge,
+    Criterion,
+    EigenPath,
+    choose_ridge_by_error_rate,
+    choose_ridge_by_squared_error,
+)
 
 __all__ = ["GraphClassifierCV", "GraphRegressorCV", "Search"]
 
@@ -36,78 +43,89 @@ class Search(Value):
 
     Parameters
     ----------
-    depth : {"best", "mix"}
+    depth_mode : {"best", "mix"}
         A single depth, or a mix: weights on the kernels of all levels, chosen by marginal likelihood.
     criterion : {"leave_one_out", "likelihood"}
         For regression: leave-one-out error, or the marginal likelihood of the Gaussian process.
-    screen : int
+    n_screening_graphs : int
         Number of graphs in the first comparison.
-    finalists : int, optional
+    n_finalists : int, optional
         Number of kernels in the second comparison; by default 8, and for SVMs as many as take about twenty seconds:
         80 up to 500 graphs, 20 for 1,000 graphs, at least 8. Leave-one-out of ridge regression alone is not the best
         criterion for an SVM.
-    weights : {"auto", "given", "likelihood"}
+    sum_weights : {"auto", "given", "likelihood"}
         The weights of the parts of candidates that are sums: as given, or those that maximise the marginal likelihood
         on the graphs of the first comparison. ``"auto"`` chooses them for the default candidates only.
     """
 
-    depth: str = "best"
+    depth_mode: str = "best"
     criterion: Criterion = "leave_one_out"
-    screen: int = 500
-    finalists: int | None = None
-    weights: str = "auto"
+    n_screening_graphs: int = 500
+    n_finalists: int | None = None
+    sum_weights: str = "auto"
 
     def __post_init__(self) -> None:
-        if self.depth not in ("best", "mix"):
-            raise InputError(f"depth must be best or mix, but is {self.depth!r}.")
-        if self.weights not in ("auto", "given", "likelihood"):
-            raise InputError(f"weights must be auto, given or likelihood, but is {self.weights!r}.")
+        if self.depth_mode not in ("best", "mix"):
+            raise InputError(f"depth_mode must be best or mix, but is {self.depth_mode!r}.")
+        if self.sum_weights not in ("auto", "given", "likelihood"):
+            raise InputError(f"sum_weights must be auto, given or likelihood, but is {self.sum_weights!r}.")
         if self.criterion not in get_args(Criterion):
             raise InputError(f"criterion must be one of {', '.join(get_args(Criterion))}, but is {self.criterion!r}.")
-        check_integer("screen", self.screen, 1)
-        if self.finalists is not None:
-            check_integer("finalists", self.finalists, 1)
+        check_integer("n_screening_graphs", self.n_screening_graphs, 1)
+        if self.n_finalists is not None:
+            check_integer("n_finalists", self.n_finalists, 1)
+
+
+def _check_search(search: Any) -> Search:
+    if not isinstance(search, Search):
+        kind = type(search).__name__
+        raise InputError(f"search must be a Search, such as Search(depth_mode='mix'), but has type {kind}.")
+    return search
 
 
 class _SearchModel(GraphModel):
-    """Base of both searches: the comparison of candidates, and the table of scores."""
+    """Base of both searches: the comparison of candidates, and the table of losses."""
 
     kernels: Grid | Candidates | Sequence[Kernel] | None
     alphas: Sequence[float] | None
-    search: Any  # a Search, which `_compare` checks
+    search: Search
     _engine: str  # the engine of the comparison
 
     def _compare(
-        self, batch: GraphBatch, Y: Array, score: Score, weights: Array | None, finalists: int = _FINALISTS
-    ) -> list[ScoredKernel]:
-        """Return the best kernels, best first, and store all scores; ``finalists`` is the default number."""
-        search, compute = self.search, check_compute(self.compute)
-        if not isinstance(search, Search):
-            kind = type(search).__name__
-            raise InputError(f"search must be a Search, such as Search(depth='mix'), but has type {kind}.")
+        self,
+        batch: GraphBatch,
+        Y: Array,
+        choose_ridge: ChooseRidge,
+        weights: Array | None,
+        n_finalists: int = _FINALISTS,
+    ) -> list[KernelLoss]:
+        """Return the best kernels, best first, and store all losses; ``n_finalists`` is the default number."""
+        search, compute = _check_search(self.search), check_compute(self.compute)
         default = Grid.full(descriptors=bool(batch.descriptors)).for_graphs(batch)
         kernels, _ = check_candidates(self.kernels, default)
-        mix = search.depth == "mix"
+        mix = search.depth_mode == "mix"
         check_sketches(kernels, compute)
         alphas, progress = models.check_alphas(self.alphas), compute.progress
         compute = self._fix_engine(batch, kernels, compute)
-        comparison = Comparison(batch, Y, weights, alphas, score, search.screen, self._seed(), compute)
+        comparison = Comparison(
+            batch, Y, weights, alphas, choose_ridge, search.n_screening_graphs, self._seed(), compute
+        )
         start = 0.0
-        if search.weights == "likelihood" or (search.weights == "auto" and self.kernels is None):
+        if search.sum_weights == "likelihood" or (search.sum_weights == "auto" and self.kernels is None):
             start = 0.3
             kernels = comparison.optimise_part_weights(kernels, scale_progress(progress, 0.0, start))
         advance = scale_progress(progress, start, 0.5 if mix else 0.8)
-        best, tried = comparison.select(kernels, search.finalists or finalists, advance)
-        single = [scored for scored in tried if is_single(scored.kernel)]
-        self.single_depth_score_ = min((scored.score for scored in single), default=np.inf)
+        best, tried = comparison.select(kernels, search.n_finalists or n_finalists, advance)
+        single = [result.loss for result in tried if is_single(result.kernel)]
+        self.single_depth_loss_ = min(single, default=np.inf)
         if mix:
             mixed = comparison.optimise_level_weights(tried, scale_progress(progress, 0.5, 0.8))
-            combined = [s for s in tried if not is_single(s.kernel) and s.score < mixed.score]
-            best = [min(combined, key=lambda scored: scored.score, default=mixed)]
+            combined = [result for result in tried if not is_single(result.kernel) and result.loss < mixed.loss]
+            best = [min(combined, key=lambda result: result.loss, default=mixed)]
             tried = [*tried, mixed]
         self.cv_results_ = {
-            "params": [{"kernel": scored.kernel, "alpha": scored.alpha} for scored in tried],
-            "score": [scored.score for scored in tried],
+            "params": [{"kernel": result.kernel, "alpha": result.alpha} for result in tried],
+            "loss": [result.loss for result in tried],
         }
         return best
 
@@ -123,22 +141,23 @@ class _SearchModel(GraphModel):
         self._engine = compute.engine
         return compute
 
-    def _final_kernel(self, batch: GraphBatch, kernel: Kernel, progress: Any) -> TrainingKernel:
-        """Return the kernel among all training graphs."""
+    def _prepare_training_kernel(self, batch: GraphBatch, kernel: Kernel, progress: Progress | None) -> TrainingKernel:
+        """Prepare the kernel matrix of all training graphs."""
         compute = check_compute(self.compute)
         if all(leaf.sketch is None for leaf in kernel.leaves()):  # the engine of the comparison
             compute = replace(compute, engine=self._engine)
         training = TrainingKernel(prepare_batch(batch, kernel, compute), progress)
-        self._start(training)
+        self._clear_annotations()
+        self._count_equal_graphs(training)
         return training
 
 
 class GraphRegressorCV(RegressionModel, _SearchModel):
     """Regression with the kernel and alpha chosen by closed-form leave-one-out.
 
-    Every kernel is compared on at most ``search.screen`` of the training graphs, with every alpha from one
-    eigendecomposition; the best ``search.finalists`` are compared again on three times as many. Among the alphas within
-    5 per cent of the smallest error, the one with the largest marginal likelihood is chosen.
+    Every kernel is compared on at most ``search.n_screening_graphs`` of the training graphs, with every alpha from one
+    eigendecomposition; the best ``search.n_finalists`` are compared again on three times as many. Among the alphas
+    within 5 per cent of the smallest error, the one with the largest marginal likelihood is chosen.
 
     Parameters
     ----------
@@ -149,7 +168,7 @@ class GraphRegressorCV(RegressionModel, _SearchModel):
     alphas : sequence of float, optional
         By default powers of ten from 1e-8 to 10.
     search : Search
-        Depth, criterion and sizes of the comparisons.
+        Criterion and sizes of the comparisons, a single depth or a mix.
     solver, n_components, calibrate, random_state, compute
         As in :class:`GraphRegressor`.
 
@@ -157,20 +176,20 @@ class GraphRegressorCV(RegressionModel, _SearchModel):
     ----------
     best_params_ : dict
         Parameters of the equivalent :class:`GraphRegressor`.
-    best_score_ : float
+    best_loss_ : float
         Mean squared leave-one-out error relative to the variance of the targets (or the negative log likelihood).
     cv_results_ : dict
-        ``"params"`` and ``"score"`` of every kernel in the first comparison.
-    single_depth_score_ : float
-        The best score of a single depth in the first comparison, as a baseline for a mix; infinite if all kernels are
-        combinations.
+        ``"params"`` and ``"loss"`` of every kernel in the first comparison; a lower loss is better.
+    single_depth_loss_ : float
+        The smallest loss of a single depth in the first comparison, as a baseline for a mix; infinite if all kernels
+        are combinations.
 
     Examples
     --------
     >>> import fastgntk as fg
     >>> graphs = fg.datasets.load("MUTAG").graphs[:60]
     >>> model = fg.GraphRegressorCV([fg.GNTK(1, 1), fg.GNTK(2, 1)]).fit(graphs, graphs.sizes)
-    >>> model.best_score_ < 0.01, model.predict(graphs[:1]).shape
+    >>> model.best_loss_ < 0.01, model.predict(graphs[:1]).shape
     (True, (1,))
     """
 
@@ -201,30 +220,31 @@ class GraphRegressorCV(RegressionModel, _SearchModel):
         values = models.check_targets(y, len(batch))
         weights = models.check_sample_weight(sample_weight, len(batch))
 
-        def score(path: EigenPath, Y: Array, alphas: Sequence[float]) -> tuple[float, float]:
+        def choose_ridge(path: EigenPath, Y: Array, alphas: Sequence[float]) -> tuple[float, float]:
             if not Y.any():  # constant targets: all kernels are equally good
                 return alphas[0], 0.0
             if self.search.criterion == "leave_one_out":
-                return stable_ridge(path, Y, alphas)
-            scores = path.scores(Y, alphas, "likelihood")
-            return alphas[int(scores.argmin())], float(scores.min())
+                return choose_ridge_by_squared_error(path, Y, alphas)
+            losses = path.losses(Y, alphas, "likelihood")
+            return alphas[int(losses.argmin())], float(losses.min())
 
         models.check_solver_options(self.solver, self.n_components)
-        best = self._compare(batch, Targets.from_y(values, weights).values, score, weights)[0]
+        best = self._compare(batch, Targets.from_y(values, weights).values, choose_ridge, weights)[0]
         self.best_params_ = {"kernel": best.kernel, "alpha": best.alpha}
-        self.best_score_ = best.score
+        self.best_loss_ = best.loss
         advance = scale_progress(self._progress(), 0.8, 1.0)
-        kernel = self._final_kernel(batch, best.kernel, lambda done, total: advance(done / max(total, 1)))
-        self._solve(kernel, values, weights, best.alpha)
+        training = self._prepare_training_kernel(batch, best.kernel, lambda done, total: advance(done / max(total, 1)))
+        self._solve(training, values, weights, best.alpha)
         return self
 
 
 class GraphClassifierCV(ClassificationModel, _SearchModel):
     """Classification with the kernel, and C or alpha, chosen on the training graphs.
 
-    Kernels are compared by closed-form leave-one-out of ridge regression on the classes, on at most ``search.screen``
-    of the graphs; the best ``search.finalists`` are compared again on three times as many. For ``method="svm"`` the
-    finalists are then compared by the five-fold accuracy of support vector machines, each with every C.
+    Kernels are compared by closed-form leave-one-out of ridge regression on the classes, on at most
+    ``search.n_screening_graphs`` of the graphs; the best ``search.n_finalists`` are compared again on three times as
+    many. For ``method="svm"`` the finalists are then compared by the five-fold accuracy of support vector machines,
+    each with every C.
 
     Parameters
     ----------
@@ -242,12 +262,12 @@ class GraphClassifierCV(ClassificationModel, _SearchModel):
         Parameters of the equivalent :class:`GraphClassifier`.
     best_score_ : float
         Five-fold accuracy, or leave-one-out accuracy for ``method="ridge"``. Beyond 5,000 graphs, SVMs are compared on
-        ``search.screen`` of them.
+        ``search.n_screening_graphs`` of them.
     cv_results_ : dict
-        ``"params"`` and ``"score"`` of every kernel in the first comparison: the leave-one-out error rate of ridge
+        ``"params"`` and ``"loss"`` of every kernel in the first comparison: the leave-one-out error rate of ridge
         regression, with ties broken by the squared error. Lower is better.
-    single_depth_score_ : float
-        The best of these scores among kernels of a single depth; infinite if all kernels are combinations.
+    single_depth_loss_ : float
+        The smallest of these losses among kernels of a single depth; infinite if all kernels are combinations.
 
     Examples
     --------
@@ -294,16 +314,16 @@ class GraphClassifierCV(ClassificationModel, _SearchModel):
         classes, class_ids = np.unique(labels, return_inverse=True)
         signs = models.class_signs(class_ids, len(classes))
         if self.method == "svm":
-            finalists = int(np.clip(_SVM_WORK // len(batch) ** 2, _FINALISTS, _MAX_FINALISTS))
-            compared = self._compare(batch, signs, misclassification, None, finalists)
+            n_finalists = int(np.clip(_SVM_WORK // len(batch) ** 2, _FINALISTS, _MAX_FINALISTS))
+            compared = self._compare(batch, signs, choose_ridge_by_error_rate, None, n_finalists)
             best, C, self.best_score_ = self._compare_svms(batch, class_ids, compared)
             self.best_params_ = {"kernel": best.kernel, "method": "svm", "C": C}
         else:
-            best = self._compare(batch, signs, misclassification, self._ridge_weights(class_ids, weights))[0]
+            best = self._compare(batch, signs, choose_ridge_by_error_rate, self._ridge_weights(class_ids, weights))[0]
             C = 10.0
             self.best_params_ = {"kernel": best.kernel, "method": "ridge", "alpha": best.alpha}
-        kernel = self._final_kernel(batch, best.kernel, None)
-        self._solve(kernel, labels, weights, C, best.alpha)
+        training = self._prepare_training_kernel(batch, best.kernel, None)
+        self._solve(training, labels, weights, C, best.alpha)
         if self.method == "ridge":
             assert self.out_of_fold_ is not None  # in closed form, also without probabilities
             self.best_score_ = float(np.mean(models.predicted_class(self.out_of_fold_) == class_ids))
@@ -311,15 +331,17 @@ class GraphClassifierCV(ClassificationModel, _SearchModel):
         return self
 
     def _compare_svms(
-        self, batch: GraphBatch, classes: Ints, finalists: list[ScoredKernel]
-    ) -> tuple[ScoredKernel, float, float]:
+        self, batch: GraphBatch, classes: Ints, finalists: list[KernelLoss]
+    ) -> tuple[KernelLoss, float, float]:
         """Return the best kernel, its best C, and their accuracy over the folds; the first of equals."""
         _, Cs = check_candidates(self.kernels, Grid.full())
         if len(classes) > _MAX_SVM_GRAPHS:  # SVMs of all graphs, for every kernel and C, would take hours
-            sample = subset(len(classes), classes[:, None].astype(np.float64), self.search.screen, self._seed())
+            sample = subset(
+                len(classes), classes[:, None].astype(np.float64), self.search.n_screening_graphs, self._seed()
+            )
             batch, classes = batch[sample], np.unique(classes[sample], return_inverse=True)[1]
         score = partial(
-            _score_source,
+            _score_kernel,
             signs=models.class_signs(classes, int(classes.max()) + 1),
             classes=classes,
             splits=models.lenient_stratified_folds(classes, self._seed()),
@@ -340,8 +362,8 @@ class GraphClassifierCV(ClassificationModel, _SearchModel):
         return finalists[best // len(Cs)], Cs[best % len(Cs)], float(scores.max())
 
 
-def _score_source(
-    source: Array | FoldGrams,
+def _score_kernel(
+    matrices: Array | FoldGrams,
     _index: int,
     *,
     signs: Array,
@@ -355,4 +377,4 @@ def _score_source(
     def score(K: Array, some: Sequence[models.Split]) -> Array:
         return models.score_svms(K, signs, classes, some, Cs, balanced=balanced)
 
-    return np.asarray(sum(map_folds(score, source, splits)))  # each part counts its correct graphs over all graphs
+    return np.asarray(sum(map_folds(score, matrices, splits)))  # each part counts its correct graphs over all graphs

@@ -24,7 +24,7 @@ from fastgntk.kernels import Kernel
 from fastgntk.models import FittedSVMs, Sigmoids, Split
 from fastgntk.pairwise import Compute, check_compute
 from fastgntk.selection._evaluate import Evaluation
-from fastgntk.selection._fold_grams import FoldGrams, matrix_source
+from fastgntk.selection._fold_grams import FoldGrams, kernel_matrices
 from fastgntk.selection._grid import StageProgress, group_into_passes, svm_processes
 from fastgntk.selection._out_of_fold import DecisionFunctions, KernelMatrix, OutOfFold, find_similar, select_columns
 
@@ -48,10 +48,10 @@ def evaluation_out_of_fold(
     record, choices, compute = result.record, result.choices, check_compute(compute)
     fitter = _SVMFitter(class_ids, record.random_state, vote=True)
     folds: dict[int, _Fold] = {}
-    for kernel, source, cosine in _recompute_kernels(batch, result, compute, progress):
+    for kernel, matrices, cosines in _recompute_kernels(batch, result, compute, progress):
         with_kernel = [k for k, choice in enumerate(choices) if choice.kernel == kernel]
         selected = [(record.folds[k], choices[k].C) for k in with_kernel]
-        fitted = _fit_sources(fitter, source, cosine, selected, compute)
+        fitted = _fit_kernel(fitter, matrices, cosines, selected, compute)
         for k, fold in zip(with_kernel, fitted, strict=True):
             folds[k] = fold
             if progress is not None:
@@ -144,7 +144,7 @@ class _SVMFitter:
 def _recompute_kernels(
     batch: GraphBatch, result: Evaluation, compute: Compute, progress: StageProgress | None
 ) -> Iterator[tuple[Kernel, Array | FoldGrams, Array | FoldGrams]]:
-    """Yield each kernel that a fold chose, with the sources of its values and of its cosines.
+    """Yield each kernel that a fold chose, with its matrices and those of its cosines.
 
     They come from the same passes as in the evaluation, with the same depth, so that values are equal.
     """
@@ -156,28 +156,28 @@ def _recompute_kernels(
         exact = next((name for name in engines if name in EXACT_ENGINES), "auto")
         paths = group.compute(batch, replace(compute_with_progress, engine=exact).for_part(index, len(passes)))
         for kernel in [record.kernels[i] for i in group.members if record.kernels[i] in chosen]:
-            source, cosine = (matrix_source(each, paths, batch, compute) for each in (kernel, kernel.normalized()))
-            yield kernel, source, cosine
+            matrices, cosines = (kernel_matrices(k, paths, batch, compute) for k in (kernel, kernel.normalized()))
+            yield kernel, matrices, cosines
 
 
 def _chosen_kernels(result: Evaluation) -> list[Kernel]:
     return list(dict.fromkeys(choice.kernel for choice in result.choices))
 
 
-def _fit_sources(
+def _fit_kernel(
     fitter: _SVMFitter,
-    source: Array | FoldGrams,
-    cosine: Array | FoldGrams,
+    matrices: Array | FoldGrams,
+    cosines: Array | FoldGrams,
     folds: Sequence[tuple[Split, float]],
     compute: Compute,
 ) -> list[_Fold]:
     """Fit the folds (split, C) of a kernel; it and its cosines may be fitted to the training graphs of each fold."""
-    if not (isinstance(source, FoldGrams) and isinstance(cosine, FoldGrams)):
-        return _fit_folds(fitter, source, cosine, folds, compute)  # type: ignore[arg-type]  # both are matrices
+    if not (isinstance(matrices, FoldGrams) and isinstance(cosines, FoldGrams)):
+        return _fit_folds(fitter, matrices, cosines, folds, compute)  # type: ignore[arg-type]  # both are matrices
     fitted = []
     for (train, test), C in folds:
-        K, cosine_of_fold = source.matrix(train), cosine.matrix(train)
-        fitted += _fit_folds(fitter, K, cosine_of_fold, [((train, test), C)], compute)
+        K, cosine = matrices.matrix(train), cosines.matrix(train)
+        fitted += _fit_folds(fitter, K, cosine, [((train, test), C)], compute)
     return fitted
 
 
@@ -201,27 +201,27 @@ def _join_folds(
 ) -> OutOfFold:
     """Return the predictions of all graphs in order; every graph is in one test part."""
     order = np.argsort(np.concatenate([fold.test for fold in folds]))
-    fold_of = np.repeat(np.arange(len(folds)), [len(fold.test) for fold in folds])[order]
+    fold_index = np.repeat(np.arange(len(folds)), [len(fold.test) for fold in folds])[order]
     columns = zip(*(fold.predictions for fold in folds), strict=True)
     predictions = _Predictions(*(np.concatenate(column)[order] for column in columns))
     column, sign = select_columns(predictions.predicted, predictions.values.shape[1])
     return OutOfFold(
         tuple(kernels),
         tuple(engines),
-        kernel_of=np.asarray(kernel_of_fold)[fold_of],
-        fold_of=fold_of,
+        kernel_index=np.asarray(kernel_of_fold)[fold_index],
+        fold_index=fold_index,
         **predictions._asdict(),
-        _function=partial(_decision_functions, folds, fold_of, column, sign),
+        _function=partial(_decision_functions, folds, fold_index, column, sign),
     )
 
 
 def _decision_functions(
-    folds: Sequence[_Fold], fold_of: Ints, column: Ints, sign: Array, chosen: Ints
+    folds: Sequence[_Fold], fold_index: Ints, column: Ints, sign: Array, chosen: Ints
 ) -> DecisionFunctions:
     """Return the functions of the predicted classes of chosen graphs, each by the SVMs of the graph's fold."""
-    weights, intercepts = np.zeros((len(chosen), len(fold_of))), np.zeros(len(chosen))
+    weights, intercepts = np.zeros((len(chosen), len(fold_index))), np.zeros(len(chosen))
     for index, fold in enumerate(folds):
-        rows = np.flatnonzero(fold_of[chosen] == index)
+        rows = np.flatnonzero(fold_index[chosen] == index)
         columns, signs = column[chosen[rows]], sign[chosen[rows]]
         weights[np.ix_(rows, fold.train)] = signs[:, None] * fold.svms.coefficients[:, columns].T
         intercepts[rows] = signs * fold.svms.intercepts[columns]

@@ -15,7 +15,7 @@ the likelihood for each target. All variances here are in units of s².
 ``_solution``             :class:`Solution`: coefficients, leave-one-out, likelihood, variance; arrays that can be saved
 ``_cholesky``             exact, 2/3 n³: the best choice if K fits into memory twice
 ``_eigen``                exact, 6 to 11 times Cholesky once, then n² for each ridge: :class:`EigenPath`, to choose it
-``_held_out``             leave-one-out without some rows, such as the test part of a split, from one inverse
+``_leave_one_out``        leave-one-out without some rows, such as the test part of a split, from one inverse
 ``_low_rank``             ``nystrom``: m columns of K, O(n m²); ``sketched``: K Sᵀ with a random matrix S, from all
                           columns of K, of which only m combinations are stored; :func:`regress_on_features`:
                           m given features in blocks, without kernel values
@@ -26,15 +26,21 @@ To add a solver: a file with a function from :class:`Problem` to :class:`Solutio
 ``_solve``; the tests that compare solvers then run on it. Figures: ``benchmarks/solvers.py``.
 """
 
-from fastgntk.solvers._eigen import Criterion, EigenPath, Score, misclassification, stable_ridge
-from fastgntk.solvers._held_out import leave_one_out_without
+from fastgntk.solvers._eigen import (
+    ChooseRidge,
+    Criterion,
+    EigenPath,
+    choose_ridge_by_error_rate,
+    choose_ridge_by_squared_error,
+)
+from fastgntk.solvers._leave_one_out import leave_one_out_without
 from fastgntk.solvers._low_rank import FeatureSource, regress_on_features
 from fastgntk.solvers._options import SolverOptions, default_rank
 from fastgntk.solvers._problem import KernelSource, MatrixSource, as_ridge, as_weights
 from fastgntk.solvers._solution import Solution
 from fastgntk.solvers._solve import SOLVER_NAMES, SOLVERS, SolverChoice, choose_solver, solve
 
-__all__ = ["Criterion", "EigenPath", "Score", "misclassification", "stable_ridge"]
+__all__ = ["ChooseRidge", "Criterion", "EigenPath", "choose_ridge_by_error_rate", "choose_ridge_by_squared_error"]
 __all__ += ["leave_one_out_without"]
 __all__ += ["FeatureSource", "regress_on_features"]
 __all__ += ["KernelSource", "MatrixSource", "as_ridge", "as_weights", "Solution"]

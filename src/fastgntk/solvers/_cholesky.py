@@ -27,7 +27,7 @@ def cholesky(problem: Problem) -> Solution:
     problem.report(2, 2)
     return Solution(
         solver="cholesky",
-        basis=np.arange(n),
+        basis_indices=np.arange(n),
         coefficients=np.ascontiguousarray(alpha),
         ridge=problem.ridge,
         jitter=jitter,
@@ -37,7 +37,7 @@ def cholesky(problem: Problem) -> Solution:
         leave_one_out_variance=1.0 / precision,
         factor=L,
         noise_factor=np.zeros((n, 0)),
-        landmarks=np.arange(n),
+        factor_columns=np.arange(n),
         triangular=True,
         rank=n,
     )

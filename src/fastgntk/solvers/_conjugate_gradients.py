@@ -51,7 +51,7 @@ def conjugate_gradients(problem: Problem) -> Solution:
     precision = np.clip(model.free() / model.noise + correction.mean(axis=1), lower, upper)
     return Solution(
         solver="cg",
-        basis=np.arange(n),
+        basis_indices=np.arange(n),
         coefficients=alpha,
         ridge=problem.ridge,
         jitter=jitter,
@@ -61,7 +61,7 @@ def conjugate_gradients(problem: Problem) -> Solution:
         leave_one_out_variance=1.0 / precision,
         factor=model.whiten,
         noise_factor=model.noise_factor(),
-        landmarks=landmarks,
+        factor_columns=landmarks,
         rank=len(model.R),
         iterations=iterations,
     )

@@ -1,8 +1,8 @@
 """Solutions for all ridges from one eigendecomposition, and the choice of a ridge; K may have equal rows.
 
 With equal rows, as of graphs that colour refinement cannot distinguish, K = E K_d Eᵀ, where E (n, m) indicates
-which of m kinds a row is, and K_d (m, m) is the kernel between kinds. With weights w, ω_g their sum over kind g, and
-Q = W^½ E Ω^(−½), whose columns are orthonormal,
+which of m distinct rows a row equals, and K_d (m, m) is the kernel matrix of these. With weights w, ω_g their sum over
+the rows equal to distinct row g, and Q = W^½ E Ω^(−½), whose columns are orthonormal,
 
     W^½ A W^½ = Q M Qᵀ + ρ I,        M = Ω^½ K_d Ω^½ = V Λ Vᵀ,
     (W^½ A W^½)⁻¹ = Q V (Λ + ρ)⁻¹ Vᵀ Qᵀ + (I − Q Qᵀ) / ρ.
@@ -21,7 +21,8 @@ from fastgntk.errors import InputError
 from fastgntk.solvers._problem import BLOCK, Jitter, MatrixSource, Problem, as_ridge, as_targets, as_weights
 from fastgntk.solvers._solution import Solution, likelihood
 
-__all__ = ["Criterion", "EigenPath", "Score", "eigen", "misclassification", "stable_ridge"]
+__all__ = ["ChooseRidge", "Criterion", "EigenPath", "eigen"]
+__all__ += ["choose_ridge_by_error_rate", "choose_ridge_by_squared_error"]
 
 Criterion = Literal["leave_one_out", "likelihood"]
 
@@ -35,8 +36,8 @@ class EigenPath:
 
     Parameters
     ----------
-    K : array of shape (n, n); with ``groups`` also (m, m), the kernel between kinds
-    groups : int array of shape (n,), optional
+    K : array of shape (n, n); with ``distinct_index`` also (m, m), the matrix of the distinct rows
+    distinct_index : int array of shape (n,), optional
         Rows with the same index are equal. For a K of shape (m, m) the indices are its rows, 0..m − 1.
     weights : array of shape (n,), optional
 
@@ -49,20 +50,22 @@ class EigenPath:
     [[1.0, -1.0], [0.5, -0.5]]
     """
 
-    def __init__(self, K: Any, groups: Any = None, *, weights: Any = None) -> None:
-        member, first, among = _group_rows(MatrixSource(K).full(), groups)
-        self.n, self.m = len(member), len(first)
+    def __init__(self, K: Any, distinct_index: Any = None, *, weights: Any = None) -> None:
+        distinct_index, first_rows, K_distinct = _distinct_rows(MatrixSource(K).full(), distinct_index)
+        self.n, self.m = len(distinct_index), len(first_rows)
         if self.n == 0:
             raise InputError("there are no graphs to learn from; K has shape (0, 0).")
-        self.basis = first  # (m,): one row of each kind, whose graph has the coefficient
+        self.first_rows = first_rows  # (m,): the first of equal rows, whose graph has the coefficient
         self._weights = as_weights(weights, self.n)
-        self._member = member
-        total = np.bincount(member, self._weights, self.m)  # Ω
-        self._q2 = self._weights / total[member]  # squared entries of Q, one in each row; 1 for kinds of one row
+        self._distinct_index = distinct_index
+        total = np.bincount(distinct_index, self._weights, self.m)  # Ω
+        self._q2 = (
+            self._weights / total[distinct_index]
+        )  # squared entries of Q, one in each row; 1 if no other row is equal
         self._root = np.sqrt(total)
-        self._mean_diagonal = float(among.diagonal()[member].mean())
+        self._mean_diagonal = float(K_distinct.diagonal()[distinct_index].mean())
         M = np.empty((self.m, self.m), order="F")
-        M.T[...] = among
+        M.T[...] = K_distinct
         M *= self._root[:, None]
         M *= self._root
         self._values, self._vectors = eigh(M, overwrite_a=True, check_finite=False, driver="evd")
@@ -72,7 +75,7 @@ class EigenPath:
         return np.array([self._jitter(r) for r in _as_ridges(ridges)])
 
     def coefficients(self, Y: Any, ridges: Any) -> Array:
-        """Return α on the ``basis``, of shape (R, m, k), summed over the graphs of each kind."""
+        """Return α on the ``first_rows``, of shape (R, m, k), summed over equal rows."""
         ridges = self._shifted(ridges)
         inner = self._solved(self._projected(Y)[1], ridges)
         return np.asarray(np.moveaxis(inner * self._root[:, None, None], 1, 0))
@@ -82,9 +85,9 @@ class EigenPath:
         ridges = self._shifted(ridges)
         scaled, inside = self._projected(Y)
         q = np.sqrt(self._q2)
-        alpha = np.moveaxis(self._solved(inside, ridges)[self._member], 1, 0) * q[:, None]  # (R, n, k)
+        alpha = np.moveaxis(self._solved(inside, ridges)[self._distinct_index], 1, 0) * q[:, None]  # (R, n, k)
         if self.m < self.n:
-            alpha += (scaled - q[:, None] * inside[self._member]) / ridges[:, None, None]
+            alpha += (scaled - q[:, None] * inside[self._distinct_index]) / ridges[:, None, None]
         residuals = alpha / self._precision(ridges)[:, :, None]
         return np.asarray(residuals / np.sqrt(self._weights)[:, None])
 
@@ -100,7 +103,7 @@ class EigenPath:
         """Return the logarithm of the marginal likelihood at that s², of shape (R, k)."""
         return self._likelihood(Y, ridges)[1]
 
-    def scores(self, Y: Any, ridges: Any, criterion: Criterion = "leave_one_out") -> Array:
+    def losses(self, Y: Any, ridges: Any, criterion: Criterion = "leave_one_out") -> Array:
         """Return the loss of each ridge, of shape (R,); lower is better.
 
         ``"leave_one_out"``: the weighted mean square of the residuals divided by that of the target. ``"likelihood"``:
@@ -111,7 +114,7 @@ class EigenPath:
         targets = as_targets(Y, self.n)
         targets = targets[:, np.any(targets != 0.0, axis=0)]
         if not targets.size:
-            raise InputError("all targets are 0, so all ridges score the same; give targets that vary.")
+            raise InputError("all targets are 0, so all ridges have the same loss; give targets that vary.")
         if criterion == "likelihood":
             return np.asarray(-self.log_marginal_likelihood(targets, ridges).mean(axis=1))
         fractions = self._weights / self._weights.sum()
@@ -126,7 +129,7 @@ class EigenPath:
         scale2, log_likelihood = self._likelihood(targets, [ridge])
         return Solution(
             solver="eigen",
-            basis=self.basis,
+            basis_indices=self.first_rows,
             coefficients=self.coefficients(targets, [ridge])[0],
             ridge=float(ridge),
             jitter=jitter,
@@ -136,7 +139,7 @@ class EigenPath:
             leave_one_out_variance=self.leave_one_out_variance([ridge])[0],
             factor=self._root[:, None] * self._vectors / np.sqrt(self._values + ridge + jitter),
             noise_factor=np.zeros((self.m, 0)),
-            landmarks=np.arange(self.m),
+            factor_columns=np.arange(self.m),
             rank=self.m,
         )
 
@@ -158,7 +161,7 @@ class EigenPath:
         """Return W^½ Y, of shape (n, k), and Qᵀ W^½ Y, of shape (m, k)."""
         scaled = np.sqrt(self._weights)[:, None] * as_targets(Y, self.n)
         inside = np.zeros((self.m, scaled.shape[1]))
-        np.add.at(inside, self._member, np.sqrt(self._q2)[:, None] * scaled)
+        np.add.at(inside, self._distinct_index, np.sqrt(self._q2)[:, None] * scaled)
         return scaled, inside
 
     def _solved(self, inside: Array, ridges: Array) -> Array:
@@ -173,7 +176,7 @@ class EigenPath:
         inner = np.empty((self.m, len(ridges)))
         for start in range(0, self.m, BLOCK):
             inner[start : start + BLOCK] = self._vectors[start : start + BLOCK] ** 2 @ shrink
-        out: Array = self._q2 * inner[self._member].T
+        out: Array = self._q2 * inner[self._distinct_index].T
         if self.m < self.n:
             out += (1.0 - self._q2) / ridges[:, None]
         return out
@@ -185,7 +188,7 @@ class EigenPath:
         quadratic = (1.0 / shifted).T @ (self._vectors.T @ inside) ** 2
         log_determinant = np.log(shifted).sum(axis=0) - np.log(self._weights).sum()
         if self.m < self.n:
-            outside = scaled - np.sqrt(self._q2)[:, None] * inside[self._member]
+            outside = scaled - np.sqrt(self._q2)[:, None] * inside[self._distinct_index]
             quadratic += (outside**2).sum(axis=0) / ridges[:, None]
             log_determinant += (self.n - self.m) * np.log(ridges)
         return likelihood(quadratic, log_determinant[:, None], self.n)
@@ -201,24 +204,27 @@ def eigen(problem: Problem) -> Solution:
     return solution
 
 
-Score = Callable[[EigenPath, Array, Sequence[float]], tuple[float, float]]
-"""score(path, Y, ridges) returns the best ridge and its loss."""
+ChooseRidge = Callable[[EigenPath, Array, Sequence[float]], tuple[float, float]]
+"""choose_ridge(path, Y, ridges) returns the best ridge and its loss; a lower loss is better."""
 
 
-def stable_ridge(path: EigenPath, Y: Array, ridges: Sequence[float]) -> tuple[float, float]:
+def choose_ridge_by_squared_error(path: EigenPath, Y: Array, ridges: Sequence[float]) -> tuple[float, float]:
     """Return the most likely ridge among those with nearly the smallest leave-one-out error, and its error.
 
     If the kernel distinguishes all graphs, the error hardly depends on small ridges, and any of them may have the
     smallest error. The width of intervals depends strongly on the ridge, which the likelihood takes into account.
     """
-    errors = path.scores(Y, ridges)
+    errors = path.losses(Y, ridges)
     finalists = np.flatnonzero(errors <= _TIE * errors.min())
-    best = finalists[path.scores(Y, np.asarray(ridges)[finalists], "likelihood").argmin()]
+    best = finalists[path.losses(Y, np.asarray(ridges)[finalists], "likelihood").argmin()]
     return ridges[best], float(errors[best])
 
 
-def misclassification(path: EigenPath, Y: Array, ridges: Sequence[float]) -> tuple[float, float]:
-    """Score by the leave-one-out error rate, with ties broken by the squared error."""
+def choose_ridge_by_error_rate(path: EigenPath, Y: Array, ridges: Sequence[float]) -> tuple[float, float]:
+    """Return the ridge with the smallest leave-one-out error rate, and its loss: the rate plus a tie-break.
+
+    The tie-break is the squared error, scaled so that it is less than one graph.
+    """
     if not Y.any():
         return ridges[0], 0.0
     signs = Y - Y.min(axis=0)  # targets were centred: now 2 for the class, and 0 for all others
@@ -230,9 +236,9 @@ def misclassification(path: EigenPath, Y: Array, ridges: Sequence[float]) -> tup
     else:
         misses = np.mean(values.argmax(axis=2) != signs.argmax(axis=1), axis=1)
     squares = np.mean(residuals**2, axis=(1, 2)) / np.mean(Y**2)
-    scores = misses + np.minimum(squares, 1.0) * 0.999 / len(Y)
-    best = int(scores.argmin())
-    return ridges[best], float(scores[best])
+    losses = misses + np.minimum(squares, 1.0) * 0.999 / len(Y)
+    best = int(losses.argmin())
+    return ridges[best], float(losses[best])
 
 
 def _as_ridges(ridges: Any) -> Array:
@@ -242,32 +248,32 @@ def _as_ridges(ridges: Any) -> Array:
     return values
 
 
-def _group_rows(K: Array, groups: Any) -> tuple[Ints, Ints, Array]:
-    """Return the kind of each row, the first row of each kind, and the kernel between kinds."""
-    if groups is None:
+def _distinct_rows(K: Array, distinct_index: Any) -> tuple[Ints, Ints, Array]:
+    """Return which distinct row each row equals, the first of each set of equal rows, and the matrix of these."""
+    if distinct_index is None:
         rows = np.arange(len(K))
         return rows, rows, K
-    labels = np.asarray(groups)
+    labels = np.asarray(distinct_index)
     if labels.ndim != 1 or labels.dtype.kind not in "iu":
         raise InputError(
-            f"groups must be one integer for each graph, but has shape {labels.shape} and dtype {labels.dtype}."
+            f"distinct_index must be one integer for each graph, but has shape {labels.shape} and dtype {labels.dtype}."
         )
-    kinds, first, member = np.unique(labels, return_index=True, return_inverse=True)
-    if len(K) < len(labels) and np.array_equal(kinds, np.arange(len(K))):
-        return member, first, K  # K is the kernel between kinds
+    values, first_rows, index = np.unique(labels, return_index=True, return_inverse=True)
+    if len(K) < len(labels) and np.array_equal(values, np.arange(len(K))):
+        return index, first_rows, K
     if len(K) != len(labels):
         raise InputError(
-            f"groups has {len(labels)} graphs of {len(kinds)} kinds, but K has {len(K)} rows; pass K of all graphs, "
-            f"or of the kinds 0..{len(kinds) - 1}."
+            f"distinct_index has {len(labels)} graphs and {len(values)} distinct values, but K has {len(K)} rows; pass "
+            f"K of all graphs, or of the distinct ones 0..{len(values) - 1}."
         )
-    among = K[np.ix_(first, first)]
+    K_distinct = K[np.ix_(first_rows, first_rows)]
     for start in range(0, len(K), BLOCK):
         stop = start + BLOCK
-        distances = np.abs(K[start:stop][:, first] - among[member[start:stop]]).max(axis=1)
+        distances = np.abs(K[start:stop][:, first_rows] - K_distinct[index[start:stop]]).max(axis=1)
         if distances.max() > _SAME_ROW * float(K.diagonal().max()):
             i = start + int(distances.argmax())
             raise InputError(
-                f"groups claims that graphs {first[member[i]]} and {i} are equal, but their kernel rows are "
-                f"{distances.max():.1e} apart; give groups of equal rows only."
+                f"distinct_index is the same for graphs {first_rows[index[i]]} and {i}, but their kernel rows are "
+                f"{distances.max():.1e} apart; give the same index to equal rows only."
             )
-    return member, first, among
+    return index, first_rows, K_distinct

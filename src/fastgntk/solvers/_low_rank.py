@@ -144,7 +144,13 @@ def draw_landmarks(n: int, rank: int, random_state: int) -> Ints:
 
 
 def low_rank_solution(
-    problem: Problem, model: LowRank, jitter: float, solver: str, basis: Ints, factor: Array, noise_factor: Array
+    problem: Problem,
+    model: LowRank,
+    jitter: float,
+    solver: str,
+    basis_indices: Ints,
+    factor: Array,
+    noise_factor: Array,
 ) -> Solution:
     """Fit the targets; the factors, of shape (m, r), map kernel values with the basis to features."""
     root = np.sqrt(model.noise)[:, None]
@@ -156,7 +162,7 @@ def low_rank_solution(
     scale2, log_likelihood = likelihood(quadratic, log_determinant, problem.source.n)
     return Solution(
         solver=solver,
-        basis=basis,
+        basis_indices=basis_indices,
         coefficients=factor @ b,
         ridge=problem.ridge,
         jitter=jitter,
@@ -166,7 +172,7 @@ def low_rank_solution(
         leave_one_out_variance=1.0 / (free / model.noise) + model.unexpressed,
         factor=factor,
         noise_factor=noise_factor,
-        landmarks=np.arange(len(basis)),
+        factor_columns=np.arange(len(basis_indices)),
         rank=len(model.R),
     )
 
@@ -210,7 +216,7 @@ def regress_on_features(
     scale2, log_likelihood = likelihood(quadratic, float(log_determinant), n)
     solution = Solution(
         solver="features",
-        basis=np.arange(m),
+        basis_indices=np.arange(m),
         coefficients=np.ascontiguousarray(b),
         ridge=rho,
         jitter=jitter,
@@ -220,7 +226,7 @@ def regress_on_features(
         leave_one_out_variance=noise / (w * free),
         factor=np.zeros((m, 0)),
         noise_factor=uncertainty,
-        landmarks=np.arange(m),
+        factor_columns=np.arange(m),
         rank=m,
     )
     return solution, kernel_scale

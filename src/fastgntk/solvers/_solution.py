@@ -25,10 +25,10 @@ class Solution:
     """
 
     solver: str
-    basis: Ints
-    """Indices of the m graphs with coefficients: all n graphs, landmarks, or one of each kind of equal graphs."""
+    basis_indices: Ints
+    """Indices of the m graphs with coefficients: all n graphs, landmarks, or the first of equal graphs."""
     coefficients: Array
-    """α, of shape (m, k): f(x) = Σ_j α_j k(x, basis_j)."""
+    """α, of shape (m, k): f(x) = Σ_j α_j k(x, x_j) over the graphs of ``basis_indices``."""
     ridge: float
     """The given ridge."""
     jitter: float
@@ -46,7 +46,7 @@ class Solution:
     """F of shape (p, r), or if ``triangular`` L of shape (p, p): the reduction of ``variance`` by the data."""
     noise_factor: Array
     """H of shape (p, q): the part of ``variance`` due to uncertain weights of features; q = 0 if exact."""
-    landmarks: Ints
+    factor_columns: Ints
     """Indices of the p of m columns of a cross matrix to which the factors apply."""
     triangular: bool = False
     rank: int
@@ -76,8 +76,8 @@ class Solution:
         k_xx = np.asarray(diagonal, dtype=np.float64)
         if k_xx.shape != (len(k_x),):
             raise InputError(f"diagonal must have one value for each of {len(k_x)} graphs, but has shape {k_xx.shape}.")
-        if len(self.landmarks) < k_x.shape[1]:
-            k_x = k_x[:, self.landmarks]
+        if len(self.factor_columns) < k_x.shape[1]:
+            k_x = k_x[:, self.factor_columns]
         if self.triangular:
             explained, _ = lapack.dtrtrs(self.factor, k_x.T, lower=1)
         else:
@@ -109,10 +109,10 @@ class Solution:
 
     def _checked(self, cross: Any) -> Array:
         rows = np.asarray(cross, dtype=np.float64)
-        if rows.ndim != 2 or rows.shape[1] != len(self.basis):
+        if rows.ndim != 2 or rows.shape[1] != len(self.basis_indices):
             raise InputError(
-                f"cross must have a column for each of the {len(self.basis)} graphs of the basis, but has shape "
-                f"{rows.shape}."
+                f"cross must have a column for each of the {len(self.basis_indices)} graphs of the basis, but has "
+                f"shape {rows.shape}."
             )
         return rows
 

@@ -28,8 +28,8 @@ SOLVERS: dict[str, Callable[[Problem], Solution]] = {
 SOLVER_NAMES = ("auto", *SOLVERS, "features")
 """Values of the option ``solver`` of estimators."""
 
-_EXACT = 10_000  # graphs; at 20,000 Cholesky takes three times as long as cg, with the same predictions
-_LANDMARKS = 100_000  # graphs; 10 sqrt(n) landmarks then need as many kernel values as 25,000 graphs have pairs
+_MAX_CHOLESKY_GRAPHS = 10_000  # at 20,000 Cholesky takes three times as long as cg, with the same predictions
+_MAX_NYSTROM_GRAPHS = 100_000  # 10 sqrt(n) landmarks then need as many kernel values as 25,000 graphs have pairs
 
 
 def solve(
@@ -47,7 +47,7 @@ def solve(
     Parameters
     ----------
     source : KernelSource
-        The kernel among n graphs; :class:`MatrixSource` for a matrix.
+        The kernel matrix of n graphs; :class:`MatrixSource` if it is in memory.
     Y : array of shape (n, k) or (n,)
         Targets, centred and scaled.
     ridge : float
@@ -91,7 +91,7 @@ class SolverChoice(NamedTuple):
 
 
 def choose_solver(
-    asked: str, n: int, *, rank: int | None = None, memory: Any = None, stored: bool = False
+    solver: str, n: int, *, rank: int | None = None, memory: Any = None, stored: bool = False
 ) -> SolverChoice:
     """Return the solver for n graphs and the reason; ``stored`` means that kernel values are read from disk.
 
@@ -100,18 +100,21 @@ def choose_solver(
     >>> [choose_solver("auto", n, memory="4GB").solver for n in (15_000, 50_000, 200_000)]
     ['cg', 'nystrom', 'features']
     """
-    if asked != "auto":
-        return SolverChoice(asked, "chosen by name")
+    if solver != "auto":
+        return SolverChoice(solver, "chosen by name")
     landmarks = min(n, default_rank(n) if rank is None else rank)
     matrix, columns = 8 * n * n, 8 * n * landmarks
     available = memory_budget(memory)
-    if n <= _EXACT and matrix <= available:  # as without auto
-        return SolverChoice("cholesky", f"exact, and quick up to {_EXACT:,} graphs")
+    if n <= _MAX_CHOLESKY_GRAPHS and matrix <= available:  # the default of `solve`
+        return SolverChoice("cholesky", f"exact, and quick up to {_MAX_CHOLESKY_GRAPHS:,} graphs")
     # Besides the matrix, cg needs columns, features and an orthogonal factor; nystrom only needs these.
     if matrix + 4 * columns <= available:
-        return SolverChoice("cg", f"as close as exact; a matrix of {format_bytes(matrix)} fits into memory")
+        reason = f"as accurate as an exact solver; a matrix of {format_bytes(matrix)} fits into memory"
+        return SolverChoice("cg", reason)
     tight = f"a matrix of {format_bytes(matrix)} is too much for max_memory={format_bytes(available)}"
-    if stored or (n <= _LANDMARKS and 4 * columns <= available):
-        return SolverChoice("nystrom", f"{tight}, {landmarks:,} of its columns are not")
-    why = f"more than {_LANDMARKS:,} graphs" if n > _LANDMARKS else f"{tight}, and so are {landmarks:,} of its columns"
-    return SolverChoice("features", f"{why}: work and memory grow with graphs, not with pairs")
+    if stored or (n <= _MAX_NYSTROM_GRAPHS and 4 * columns <= available):
+        return SolverChoice("nystrom", f"{tight}, but {landmarks:,} columns fit")
+    why = f"{tight}, and so are {landmarks:,} of its columns"
+    if n > _MAX_NYSTROM_GRAPHS:
+        why = f"more than {_MAX_NYSTROM_GRAPHS:,} graphs"
+    return SolverChoice("features", f"{why}: time and memory grow with the number of graphs, not of pairs")

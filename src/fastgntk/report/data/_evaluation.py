@@ -46,7 +46,7 @@ def evaluation_data(
         out_of_fold = evaluation_out_of_fold(source.batch, class_ids, result, compute=compute, progress=add_progress)
     # The kernel shown is the one chosen by most folds.
     most_chosen = Counter(result.choices).most_common(1)[0][0]
-    index = out_of_fold.kernel_of[record.folds[result.choices.index(most_chosen)][1][0]]
+    index = out_of_fold.kernel_index[record.folds[result.choices.index(most_chosen)][1][0]]
     kernel, engine = out_of_fold.kernels[index], out_of_fold.engines[index]
     silent = replace(compute, engine=engine if engine in EXACT_ENGINES else "auto", progress=None)
     prepared = prepare(source.batch, kernel, compute=silent)
@@ -67,9 +67,9 @@ def evaluation_data(
     else:
         protocol += ", each tested once; options chosen on the training part of each fold only (nested)"
         selection_folds = f"{record.inner_folds} folds within each training part"
-    if result.fits_stopped:
+    if result.n_unconverged:
         collector.warnings.append(
-            f"{result.fits_stopped:,} of {result.fits:,} fits stopped at their iteration limit before convergence."
+            f"{result.n_unconverged:,} of {result.n_fits:,} fits stopped at their iteration limit before convergence."
         )
     collector.add_classification(cosine_and_time, class_ids, classes, record.folds, out_of_fold, accuracy, protocol)
     if len(classes) > 2:

@@ -176,13 +176,13 @@ def _same_kernel(out_of_fold: OutOfFold, chosen: Ints) -> Iterator[tuple[int, In
     A kernel that is fitted to training graphs is a different one in each fold.
     """
     for index, kernel in enumerate(out_of_fold.kernels):
-        graphs = chosen[out_of_fold.kernel_of[chosen] == index]
+        graphs = chosen[out_of_fold.kernel_index[chosen] == index]
         if out_of_fold.trained_on is None or not any(leaf.requires_fit for leaf in kernel.leaves()):
             if len(graphs):
                 yield index, graphs, None
             continue
-        for fold in np.unique(out_of_fold.fold_of[graphs]).tolist():
-            yield index, graphs[out_of_fold.fold_of[graphs] == fold], out_of_fold.trained_on[fold]
+        for fold in np.unique(out_of_fold.fold_index[graphs]).tolist():
+            yield index, graphs[out_of_fold.fold_index[graphs] == fold], out_of_fold.trained_on[fold]
 
 
 def _size_in_bytes(value: Any) -> int:

@@ -80,7 +80,7 @@ class _FittedModel:
         basis = model.expansion_.basis
         kernel = basis.kernel
         silent = (basis.compute if compute is None else compute).with_progress(None)
-        # A basis without graphs, or of landmarks only, has no engines for the kernel among all training graphs.
+        # A basis without graphs, or of landmarks only, has no engines for the kernel matrix of all training graphs.
         engines = basis.prepared.engines if isinstance(basis, KernelBasis) else None
         prepared = prepare_batch(source.batch, kernel, silent, dict(basis.features), engines=engines)
         self.collector = Collector(source, timer, prepared)
@@ -131,12 +131,12 @@ class _FittedModel:
     def _kernels_tried(self) -> list[Kernel]:
         return [params["kernel"] for params in self.model.cv_results_["params"]]
 
-    def add_surface(self, score: Callable[[float], float], name: str, best: Callable[[float, float], float]) -> None:
+    def add_surface(self, to_score: Callable[[float], float], name: str, best: Callable[[float, float], float]) -> None:
         """Add the scores of the search, if there was one, over kernels of a single depth."""
         results = getattr(self.model, "cv_results_", None)
         if results is None:
             return
-        scored = zip(self._kernels_tried(), map(score, results["score"]), strict=True)
+        scored = zip(self._kernels_tried(), map(to_score, results["loss"]), strict=True)
         note = f"{name}, the best over jump, normalisation and alpha, on the graphs of the first comparison."
         if surface := _scores.score_surface(scored, [self.matrix.kernel], note, best):
             self.collector.report["surface"] = surface

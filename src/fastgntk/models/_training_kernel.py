@@ -1,4 +1,4 @@
-"""Kernel values among training graphs, and between new graphs and the training graphs with coefficients.
+"""The kernel matrix of training graphs, and kernel values of new graphs with the training graphs of the basis.
 
 Values are divided by the mean of the diagonal over the training graphs, the ``kernel_scale``, so that a regularisation
 has the same meaning for every kernel; the diagonal of a normalised kernel is 1 already.
@@ -111,7 +111,7 @@ class KernelBasis:
 
 @dataclass(eq=False)
 class TrainingKernel:
-    """The kernel among n training graphs, computed on first use: a ``KernelSource`` of the solvers.
+    """The kernel matrix of n training graphs, computed on first use: a ``KernelSource`` of the solvers.
 
     If ``scaled``, values are divided by the ``kernel_scale``, a mean with the given ``weights``. Then ``constant`` is
     added. Values of a ``stored`` matrix are read from disk as they are needed.

@@ -71,7 +71,7 @@ def test_classification_is_ridge_regression_on_signs():
     source = MatrixSource(K / K.diagonal().mean() + 1.0)
     signs = np.where(classes[:, None] == ["a", "b", "c"], 1.0, -1.0)
     found = solve(source, signs - signs.mean(axis=0), 0.5)
-    expected = signs.mean(axis=0) + found.predict(source.full()[:, found.basis])
+    expected = signs.mean(axis=0) + found.predict(source.full()[:, found.basis_indices])
     np.testing.assert_allclose(model.decision_function(), expected, rtol=1e-5, atol=1e-8)
     assert (model.predict() == np.array(["a", "b", "c"])[expected.argmax(axis=1)]).all()
     probabilities = model.predict_proba([4, 5])

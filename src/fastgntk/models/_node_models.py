@@ -14,11 +14,17 @@ from fastgntk.kernels import GNTK
 from fastgntk.models._base import GraphEstimator
 from fastgntk.models._calibration import Intervals, Sigmoids
 from fastgntk.models._graph_model import check_alphas
-from fastgntk.models._kernel_values import KERNEL_CONSTANT
 from fastgntk.models._svm import predicted_class
 from fastgntk.models._targets import Targets, check_classes, check_targets, class_signs
+from fastgntk.models._training_kernel import KERNEL_CONSTANT
 from fastgntk.pairwise import Compute, as_single_graph, check_nodes, node_diagonal, node_gram
-from fastgntk.solvers import EigenPath, Score, Solution, misclassification, stable_ridge
+from fastgntk.solvers import (
+    ChooseRidge,
+    EigenPath,
+    Solution,
+    choose_ridge_by_error_rate,
+    choose_ridge_by_squared_error,
+)
 
 __all__ = ["NodeClassifier", "NodeRegressor"]
 
@@ -64,20 +70,20 @@ class _NodeModel(GraphEstimator):
         self.graph_, self.nodes_ = batch, labelled
         return values if len(values) == len(labelled) else values[labelled]
 
-    def _solve(self, targets: Targets, score: Score) -> None:
-        """Fit coefficients (n, k) and intercepts (k,), with the given alpha or the best by ``score``."""
+    def _solve(self, targets: Targets, choose_ridge: ChooseRidge) -> None:
+        """Fit coefficients (n, k) and intercepts (k,), with the given alpha or the best by ``choose_ridge``."""
         alphas = (check_positive("alpha", self.alpha),) if self.alpha is not None else check_alphas(self.alphas)
         columns = node_gram(self.graph_, self.kernel, nodes=self.nodes_, compute=self.compute)
-        among = columns[self.nodes_]
-        self.kernel_scale_ = float(among.diagonal().mean()) or 1.0
+        K_labelled = columns[self.nodes_]
+        self.kernel_scale_ = float(K_labelled.diagonal().mean()) or 1.0
         self.columns_ = columns / self.kernel_scale_
         # Both triangles were computed and differ by rounding.
-        path = EigenPath(KERNEL_CONSTANT + (among + among.T) / (2.0 * self.kernel_scale_))
+        path = EigenPath(KERNEL_CONSTANT + (K_labelled + K_labelled.T) / (2.0 * self.kernel_scale_))
         Y = targets.values
-        self.alpha_ = alphas[0] if len(alphas) == 1 or not Y.any() else score(path, Y, alphas)[0]
+        self.alpha_ = alphas[0] if len(alphas) == 1 or not Y.any() else choose_ridge(path, Y, alphas)[0]
         self.solution_ = path.solution(Y, self.alpha_)
         self.coefficients_ = np.zeros_like(Y)
-        self.coefficients_[self.solution_.basis] = self.solution_.coefficients * targets.scale
+        self.coefficients_[self.solution_.basis_indices] = self.solution_.coefficients * targets.scale
         self.intercepts_ = targets.mean + KERNEL_CONSTANT * self.coefficients_.sum(axis=0)
 
     def _values(self, nodes: Any) -> tuple[Ints, Array]:
@@ -122,7 +128,7 @@ class NodeRegressor(_NodeModel):
         """
         values = check_targets(self._keep_graph(graph, y, nodes), len(self.nodes_))
         targets = Targets.from_y(values, None)
-        self._solve(targets, stable_ridge)
+        self._solve(targets, choose_ridge_by_squared_error)
         self.target_scale_, self.single_target_ = targets.scale, targets.single
         self.intervals_ = Intervals.from_solution(self.solution_)
         return self
@@ -138,7 +144,7 @@ class NodeRegressor(_NodeModel):
         if not return_std:
             return shaped
         diagonal = node_diagonal(self.graph_, self.kernel, nodes=chosen, compute=self.compute) / self.kernel_scale_
-        rows = self.columns_[chosen][:, self.solution_.basis]
+        rows = self.columns_[chosen][:, self.solution_.basis_indices]
         arguments = rows + KERNEL_CONSTANT, diagonal + KERNEL_CONSTANT, self.alpha_
         std = self.solution_.predictive_deviation(*arguments) * self.target_scale_ * self.intervals_.factor
         return shaped, std[:, 0] if self.single_target_ else std
@@ -170,7 +176,7 @@ class NodeClassifier(_NodeModel):
         labels = check_classes(self._keep_graph(graph, y, nodes), len(self.nodes_), "nodes")
         self.classes_, class_ids = np.unique(labels, return_inverse=True)
         signs = class_signs(class_ids, len(self.classes_))
-        self._solve(Targets.from_signs(signs, None), misclassification)
+        self._solve(Targets.from_signs(signs, None), choose_ridge_by_error_rate)
         self.sigmoids_ = Sigmoids.fit(signs - self.solution_.leave_one_out, class_ids, len(self.classes_))
         return self
 

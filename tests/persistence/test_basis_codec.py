@@ -11,7 +11,7 @@ from tests.tables import FAMILIES
 
 from fastgntk import GNTK, Compute, Graph, GraphBatch, InputError, NodeFeatures, datasets, gram
 from fastgntk.persistence._archive import read_container, write_container
-from fastgntk.persistence._array_codec import pack_features, pack_graphs, unpack_features, unpack_graphs
+from fastgntk.persistence._basis_codec import pack_features, pack_graphs, unpack_features, unpack_graphs
 
 FIELDS = ("offsets", "indptr", "indices", "weights", "labels", "edge_labels", "node_scale", "self_loops")
 RNG = np.random.default_rng(3)
