@@ -23,7 +23,7 @@ import numpy as np
 import fastgntk as fg
 from fastgntk import GNTK, Compute, Sketch
 from fastgntk.engines import TangentFeatures
-from fastgntk.selection import Grid, Search
+from fastgntk.selection import CrossValidation, Grid, Search
 
 KERNELS = {
     "default": GNTK(),
@@ -139,7 +139,9 @@ def transformers() -> Iterator[tuple[str, str]]:
     graph = fg.datasets.load("IMDB-BINARY").graphs[0]
     nodes = fg.NodeRegressor().fit(graph, graph.degrees.astype(float)[:10], nodes=np.arange(10))
     yield "nodes/regressor", digest(nodes.predict())
-    found = fg.selection.evaluate(data.graphs, data.y, folds=3, kernels=GRID)
+    found = fg.selection.evaluate(
+        data.graphs, data.y, cv=CrossValidation(3, inner_repeats=1, n_finalists=len(GRID)), kernels=GRID
+    )
     yield "evaluate", digest(np.array(found.accuracies), found.record.scores)
 
 

@@ -13,7 +13,7 @@ from tests.cli.test_learning import HEADING, ROWS
 import fastgntk as fg
 from fastgntk import report
 from fastgntk.cli._options import ComputeOptions, ReportOutput
-from fastgntk.selection import Grid, evaluate
+from fastgntk.selection import CrossValidation, Grid, evaluate
 
 EVALUATE = ["evaluate", "MUTAG", *ONE, "--c", "10", "--folds", "3", "--inner-folds", "2"]
 
@@ -132,7 +132,7 @@ def test_results_are_printed_even_if_the_report_fails(tmp_path, monkeypatch):
 def test_reports_from_python(tmp_path):
     data = fg.datasets.load("MUTAG")
     grid = Grid(blocks=(1,), layers=(1,), scale=("degree",), jump=(True,), normalize=(False,), C=(10.0,))
-    result = evaluate(data, kernels=grid, folds=3, inner_folds=2, compute=fg.Compute(n_jobs=1))
+    result = evaluate(data, kernels=grid, cv=CrossValidation(folds=3, inner_folds=2), compute=fg.Compute(n_jobs=1))
     calls = []
     watched = fg.Compute(progress=lambda *call: calls.append(call))
     facts = report.report_evaluation(tmp_path / "a.html", data, result, compute=watched)

@@ -398,7 +398,9 @@ def test_evaluate_takes_a_kernel_with_a_sketch():
         axes = {"blocks": (2,), "layers": (1,), "scale": ("degree",), "jump": (True,), "normalize": (True,)}
         grid = fg.selection.Grid(**axes, C=(10.0,), base=base)
         folds = [i % 3 for i in range(188)]
-        found = fg.selection.evaluate(data, kernels=grid, folds=folds, compute=Compute(n_jobs=1))
+        found = fg.selection.evaluate(
+            data, kernels=grid, cv=fg.selection.CrossValidation(folds=folds), compute=Compute(n_jobs=1)
+        )
         assert found.engine == "sketched"
         assert {choice.kernel.leaves()[0].sketch for choice in found.choices} == {sketch}
         return found

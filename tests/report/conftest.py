@@ -4,12 +4,12 @@ import pytest
 from tests.report.mutag import DATA, GRID, ONE_JOB
 
 from fastgntk.report.data._evaluation import evaluation_data
-from fastgntk.selection import evaluate
+from fastgntk.selection import CrossValidation, evaluate
 
 
 @pytest.fixture(scope="session")
 def result():
-    return evaluate(DATA, kernels=GRID, folds=5, random_state=3, inner_folds=3, compute=ONE_JOB)
+    return evaluate(DATA, kernels=GRID, cv=CrossValidation(folds=5, random_state=3, inner_folds=3), compute=ONE_JOB)
 
 
 @pytest.fixture(scope="session")

@@ -27,7 +27,7 @@ from fastgntk.datasets import Dataset
 from fastgntk.models import _svm, lenient_stratified_folds
 from fastgntk.report import report_evaluation, report_training
 from fastgntk.report.data._graphs import graph_contributions
-from fastgntk.selection import GraphClassifierCV, evaluate, evaluation_out_of_fold
+from fastgntk.selection import CrossValidation, GraphClassifierCV, evaluate, evaluation_out_of_fold
 
 pytestmark = pytest.mark.slow
 
@@ -60,7 +60,9 @@ def read_page(path):
 @pytest.fixture(scope="module", params=CASES)
 def evaluated(request, tmp_path_factory):
     kernel = KERNELS[request.param]
-    result = evaluate(DATA, kernels=[kernel], folds=5, random_state=3, inner_folds=2, compute=ONE_JOB)
+    result = evaluate(
+        DATA, kernels=[kernel], cv=CrossValidation(folds=5, random_state=3, inner_folds=2), compute=ONE_JOB
+    )
     path = tmp_path_factory.mktemp("evaluated") / "page.html"
     return kernel, result, report_evaluation(path, DATA, result, compute=ONE_JOB), path
 
@@ -118,7 +120,7 @@ def test_evaluation_page_shows_the_kernel_and_no_table_of_options(evaluated):
 
 def test_evaluation_shows_the_kernel_that_most_folds_chose(tmp_path):
     poor, good = GNTK(1, 1, jump=(1.0, 0.0)).normalized(), KERNELS["sum"]  # proportions of elements, and more
-    result = evaluate(DATA, kernels=[poor, good], folds=5, inner_folds=2, compute=ONE_JOB)
+    result = evaluate(DATA, kernels=[poor, good], cv=CrossValidation(folds=5, inner_folds=2), compute=ONE_JOB)
     choices = [choice.kernel for choice in result.choices]
     assert choices.count(good) > choices.count(poor)
     report = report_evaluation(tmp_path / "page.html", DATA, result, compute=ONE_JOB)

@@ -11,7 +11,7 @@ from fastgntk import GNTK, RBF, GraphRegressor, Linear
 from fastgntk.datasets import Dataset
 from fastgntk.report import report_evaluation, report_training
 from fastgntk.report.data._graphs import graph_contributions
-from fastgntk.selection import evaluate, evaluation_out_of_fold
+from fastgntk.selection import CrossValidation, evaluate, evaluation_out_of_fold
 
 pytestmark = pytest.mark.slow
 
@@ -27,7 +27,7 @@ KERNELS = {
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_evaluation_contributions_add_up_to_the_decision_value(name, tmp_path):
-    result = evaluate(DESCRIBED, kernels=[KERNELS[name]], folds=3, inner_folds=2, compute=ONE_JOB)
+    result = evaluate(DESCRIBED, kernels=[KERNELS[name]], cv=CrossValidation(folds=3, inner_folds=2), compute=ONE_JOB)
     out_of_fold = evaluation_out_of_fold(DESCRIBED.graphs, NUMBERS, result, compute=ONE_JOB)
     chosen = np.concatenate([test[:3] for _, test in result.record.folds])
     found = graph_contributions(DESCRIBED.graphs, out_of_fold, chosen, compute=ONE_JOB)

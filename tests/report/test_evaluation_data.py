@@ -26,7 +26,7 @@ from fastgntk import GNTK, RBF, WLOA, GraphClassifier, Linear, gram
 from fastgntk.pairwise import normalize
 from fastgntk.report.data._graphs import graph_contributions
 from fastgntk.report.data._scores import score_surface
-from fastgntk.selection import evaluate, evaluation_out_of_fold
+from fastgntk.selection import CrossValidation, evaluate, evaluation_out_of_fold
 
 pytestmark = pytest.mark.slow
 
@@ -44,7 +44,13 @@ def test_confusion_matches_scikit_learn_svms(report, result):
 @pytest.mark.parametrize("y", [DATA.y, SIZES], ids=["two classes", "three classes"])
 @pytest.mark.parametrize("protocol", ["nested", "du2019"])
 def test_refitted_svms_reproduce_the_accuracies_of_the_evaluation(y, protocol):
-    found = evaluate(DATA, y, kernels=GRID, folds=5, random_state=3, inner_folds=2, protocol=protocol, compute=ONE_JOB)
+    found = evaluate(
+        DATA,
+        y,
+        kernels=GRID,
+        cv=CrossValidation(folds=5, random_state=3, inner_folds=2, protocol=protocol),
+        compute=ONE_JOB,
+    )
     numbers = np.unique(y, return_inverse=True)[1]
     out_of_fold = evaluation_out_of_fold(DATA.graphs, numbers, found, compute=ONE_JOB)
     again = [float(np.mean(out_of_fold.predicted[test] == numbers[test])) for _, test in found.record.folds]
@@ -147,7 +153,7 @@ def test_neighbours_are_the_most_similar_training_graphs(report, result):
 @pytest.mark.parametrize("normalized", [True, False])
 def test_contributions_and_offset_sum_to_the_decision_value_of_the_predicted_class(y, normalized):
     grid = replace(GRID, blocks=(2,), layers=(1,), normalize=(normalized,))
-    found = evaluate(DATA, y, kernels=grid, folds=3, random_state=1, inner_folds=2, compute=ONE_JOB)
+    found = evaluate(DATA, y, kernels=grid, cv=CrossValidation(folds=3, random_state=1, inner_folds=2), compute=ONE_JOB)
     numbers = np.unique(y, return_inverse=True)[1]
     out_of_fold = evaluation_out_of_fold(DATA.graphs, numbers, found, compute=ONE_JOB)
     chosen = np.concatenate([np.flatnonzero(out_of_fold.predicted == c)[[7, 0, -1]] for c in np.unique(numbers)])

@@ -13,7 +13,7 @@ from fastgntk import GNTK, Compute, InputError, Sketch, datasets, gram_path
 from fastgntk.pairwise import normalize
 from fastgntk.reproduce import StudyOptions, get_study, run_study
 from fastgntk.reproduce import _kernel_error as module
-from fastgntk.selection import Grid, evaluate
+from fastgntk.selection import CrossValidation, Grid, evaluate
 
 pytestmark = pytest.mark.slow
 
@@ -79,7 +79,12 @@ def test_accuracies_equal_those_of_evaluate_on_the_same_folds():
         options = {"blocks": (3,), "layers": (2,), "scale": ("degree",), "jump": (True,), "normalize": (True,)}
         grid = Grid(**options, C=(10.0,), base=kernel)
         compute = Compute(n_jobs=1)
-        return 100 * evaluate(exact.graphs, exact.y, kernels=grid, protocol="du2019", folds=folds, compute=compute).mean
+        return (
+            100
+            * evaluate(
+                exact.graphs, exact.y, kernels=grid, cv=CrossValidation(protocol="du2019", folds=folds), compute=compute
+            ).mean
+        )
 
     sketches = [Sketch("ams", size=0.3, seed=seed, merge_nodes=False) for seed in (0, 1)]
     first, second = (accuracy(GNTK(sketch=sketch)) for sketch in sketches)
@@ -92,7 +97,9 @@ def test_accuracies_equal_those_of_evaluate_on_the_same_folds():
 def test_folds_are_those_of_evaluate():
     exact = module._prepare_exact("MUTAG", True, 0, 1)
     kernels = [module._KERNEL.normalized()]
-    result = evaluate(exact.graphs, exact.y, kernels=kernels, protocol="du2019", compute=Compute(n_jobs=1))
+    result = evaluate(
+        exact.graphs, exact.y, kernels=kernels, cv=CrossValidation(protocol="du2019"), compute=Compute(n_jobs=1)
+    )
     for (_, test), (_, expected) in zip(exact.folds, result.record.folds, strict=True):
         assert test.tolist() == expected.tolist()
 

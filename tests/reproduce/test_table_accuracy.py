@@ -20,7 +20,7 @@ from fastgntk.reproduce._table_accuracy import (
     nested_selection,
     subtree_kernels,
 )
-from fastgntk.selection import Grid, evaluate
+from fastgntk.selection import CrossValidation, Grid, evaluate
 
 pytestmark = pytest.mark.slow
 
@@ -78,9 +78,10 @@ def test_nested_selection_equals_evaluate():
     data = datasets.load("MUTAG")
     Cs = (0.1, 1.0, 100.0)
     grid = Grid(blocks=(1, 3), layers=(1,), scale=("uniform",), jump=(True,), normalize=(True, False), C=Cs)
-    expected = evaluate(data, kernels=grid, folds=4, inner_folds=3, random_state=7, compute=Compute(n_jobs=1))
+    cv = CrossValidation(folds=4, inner_folds=3, inner_repeats=2, random_state=7)
+    expected = evaluate(data, kernels=grid, cv=cv, compute=Compute(n_jobs=1))
     kernels = [gram(data, kernel) for kernel in grid.kernels()]
-    found = nested_selection(kernels, data.y, Cs, folds=4, inner_folds=3, seed=7, workers=1)
+    found = nested_selection(kernels, data.y, Cs, cv, workers=1)
     assert found.accuracies == expected.accuracies
     assert found.Cs == tuple(choice.C for choice in expected.choices)
     assert [grid.kernels()[k] for k in found.kernels] == [choice.kernel for choice in expected.choices]
@@ -104,7 +105,7 @@ def test_quick_run_writes_its_files_once_with_published_figures(tmp_path):
         assert all(ours[name] == theirs[name] for name in ("accuracy", "std", "options", "fits"))
     assert parse_kernel(wloa["options"].split(", C ")[0]).leaves()[0].iterations in range(1, 6)
     assert default["accuracy"] == nested["accuracy"]  # a quick run has one grid
-    expected = evaluate(datasets.load("MUTAG"), kernels=module._QUICK_GRID, folds=3, inner_folds=3)
+    expected = evaluate(datasets.load("MUTAG"), kernels=module._QUICK_GRID, cv=CrossValidation(folds=3, inner_folds=3))
     assert nested["accuracy"] == pytest.approx(100 * expected.mean)
     assert nested["std"] == pytest.approx(100 * expected.std)
     assert nested["accuracy"] <= selected["accuracy"]

@@ -10,7 +10,7 @@ from scipy import sparse
 from tests.tables import FLOAT64
 
 from fastgntk import GNTK, RBF, WLOA, Compute, GraphRegressorCV, InputError, Linear, Tanimoto, datasets, gram
-from fastgntk.selection import Grid, Search, _grid, count_families, evaluate
+from fastgntk.selection import CrossValidation, Grid, Search, _grid, count_families, evaluate
 from fastgntk.selection._grid import gram_from_paths, group_into_passes
 
 MUTAG = datasets.load("MUTAG")
@@ -76,7 +76,7 @@ def test_default_candidates_of_an_evaluation_suit_the_graphs(monkeypatch):
 
     def candidates(graphs):
         with pytest.raises(ScoringError) as caught:
-            evaluate(graphs, MUTAG.y[:24], folds=2, inner_folds=2)
+            evaluate(graphs, MUTAG.y[:24], cv=CrossValidation(folds=2, inner_folds=2))
         return caught.value.args[0]
 
     monkeypatch.setattr("fastgntk.selection._evaluate.score_kernels", stop)

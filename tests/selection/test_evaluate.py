@@ -38,7 +38,12 @@ def rings():
 def test_du2019_is_the_best_mean_over_the_reported_folds(Cs):
     """Compared with a reference in scikit-learn alone."""
     data = datasets.load("MUTAG")
-    result = evaluate(data, protocol="du2019", kernels=replace(SMALL, C=Cs), folds=5, random_state=3, compute=SINGLE)
+    result = evaluate(
+        data,
+        cv=CrossValidation(protocol="du2019", folds=5, random_state=3),
+        kernels=replace(SMALL, C=Cs),
+        compute=SINGLE,
+    )
     folds = list(StratifiedKFold(5, shuffle=True, random_state=3).split(data.y, data.y))
     means = {}
     for kernel in SMALL.kernels():
@@ -60,7 +65,7 @@ def test_du2019_is_the_best_mean_over_the_reported_folds(Cs):
 
 def test_nested_never_selects_on_the_test_fold(monkeypatch, rings):
     """The choice does not change with the scores of test folds."""
-    chosen = evaluate(rings, kernels=SMALL, folds=3, compute=SINGLE).choices
+    chosen = evaluate(rings, kernels=SMALL, cv=3, compute=SINGLE).choices
     original = module.score_splits
 
     def with_random_outer_scores(kernel, y, splits, Cs):
@@ -69,9 +74,11 @@ def test_nested_never_selects_on_the_test_fold(monkeypatch, rings):
         return scores, stopped
 
     monkeypatch.setattr(module, "score_splits", with_random_outer_scores)
-    changed = evaluate(rings, kernels=SMALL, folds=3, compute=SINGLE)
+    changed = evaluate(rings, kernels=SMALL, cv=3, compute=SINGLE)
     assert changed.choices == chosen
-    assert evaluate(rings, kernels=SMALL, folds=3, compute=SINGLE, protocol="du2019").choices != chosen
+    assert (
+        evaluate(rings, kernels=SMALL, cv=CrossValidation(folds=3, protocol="du2019"), compute=SINGLE).choices != chosen
+    )
 
 
 def test_inner_folds_stay_within_the_training_part(monkeypatch, rings):
@@ -83,7 +90,7 @@ def test_inner_folds_stay_within_the_training_part(monkeypatch, rings):
         return original(kernel, y, splits, Cs)
 
     monkeypatch.setattr(module, "score_splits", recording)
-    evaluate(rings, kernels=SMALL, folds=3, inner_folds=4, compute=SINGLE)
+    evaluate(rings, kernels=SMALL, cv=CrossValidation(folds=3, inner_folds=4), compute=SINGLE)
     splits = seen[0]
     assert len(splits) == 3 + 3 * 4
     assert sorted(np.concatenate([test for _, test in splits[:3]]).tolist()) == list(range(60))
@@ -97,29 +104,32 @@ def test_inner_folds_stay_within_the_training_part(monkeypatch, rings):
 
 
 def test_rings_with_different_motifs_are_distinguished(rings):
-    result = evaluate(rings, kernels=SMALL, folds=5, compute=SINGLE)
+    result = evaluate(rings, kernels=SMALL, cv=5, compute=SINGLE)
     assert result.mean > 0.95
     assert result.n_classes == 2
 
 
 @pytest.mark.slow
 def test_threads_and_repetition_change_nothing(rings):
-    one = evaluate(rings, kernels=SMALL, folds=3, compute=SINGLE)
-    two = evaluate(rings, kernels=SMALL, folds=3, compute=Compute(n_jobs=2))
+    one = evaluate(rings, kernels=SMALL, cv=3, compute=SINGLE)
+    two = evaluate(rings, kernels=SMALL, cv=3, compute=Compute(n_jobs=2))
     assert (one.accuracies, one.choices) == (two.accuracies, two.choices)
 
 
 def test_given_folds_are_used(rings):
     folds = np.arange(60) // 2 % 3
-    result = evaluate(rings, kernels=SMALL, folds=folds, compute=SINGLE)
+    result = evaluate(rings, kernels=SMALL, cv=CrossValidation(folds=folds), compute=SINGLE)
     assert len(result.accuracies) == 3
-    assert result.accuracies == evaluate(rings, kernels=SMALL, folds=folds.tolist(), compute=SINGLE).accuracies
+    assert (
+        result.accuracies
+        == evaluate(rings, kernels=SMALL, cv=CrossValidation(folds=folds.tolist()), compute=SINGLE).accuracies
+    )
 
 
 def test_progress_runs_through_both_stages(rings):
     calls = []
     kernels = [GNTK(1, 1).normalized(), GNTK(1, 2).normalized(), GNTK(1, 1) + GNTK(1, 2)]
-    evaluate(rings, kernels=kernels, folds=3, compute=SINGLE, progress=lambda *call: calls.append(call))
+    evaluate(rings, kernels=kernels, cv=3, compute=SINGLE, progress=lambda *call: calls.append(call))
     for stage in ("kernel", "learning"):
         shares = [done / total for name, done, total in calls if name == stage]
         assert shares == sorted(shares)
@@ -128,12 +138,12 @@ def test_progress_runs_through_both_stages(rings):
 
 def test_fits_that_do_not_converge_are_counted(monkeypatch, rings):
     monkeypatch.setattr(_svm, "_MAX_STEPS", 1)
-    result = evaluate(rings, kernels=SMALL, folds=3, compute=SINGLE)
+    result = evaluate(rings, kernels=SMALL, cv=3, compute=SINGLE)
     assert 0 < result.n_unconverged <= result.n_fits
 
 
 def test_to_dict_is_plain_json(rings):
-    record = evaluate(rings, kernels=SMALL, folds=3, compute=SINGLE).to_dict()
+    record = evaluate(rings, kernels=SMALL, cv=3, compute=SINGLE).to_dict()
     back = json.loads(json.dumps(record))
     assert back["accuracy_mean"] == pytest.approx(np.mean(back["accuracies"]))
     assert back["accuracy_std"] == pytest.approx(np.std(back["accuracies"]))
@@ -150,7 +160,7 @@ def test_numpy_values_in_a_grid_become_plain_values():
 
 
 def test_a_run_that_converges_counts_no_stopped_fits(rings):
-    assert evaluate(rings, kernels=SMALL, folds=3, compute=SINGLE).n_unconverged == 0
+    assert evaluate(rings, kernels=SMALL, cv=3, compute=SINGLE).n_unconverged == 0
 
 
 @pytest.mark.parametrize("protocol", ["nested", "du2019"])
@@ -159,7 +169,9 @@ def test_ties_go_to_the_first_of_the_grid(monkeypatch, rings, protocol):
         return np.full((len(splits), len(Cs)), 0.5), np.zeros(len(splits), dtype=int)
 
     monkeypatch.setattr(module, "score_splits", equal_scores)
-    for choice in evaluate(rings, protocol=protocol, kernels=SMALL, folds=3, compute=SINGLE).choices:
+    for choice in evaluate(
+        rings, cv=CrossValidation(protocol=protocol, folds=3), kernels=SMALL, compute=SINGLE
+    ).choices:
         assert (choice.kernel, choice.C) == (GNTK(1, 1, "degree").normalized(), 1.0)
 
 
@@ -267,7 +279,7 @@ def test_composite_kernels_are_evaluated_as_precomputed_ones(rings):
         0.5 * GNTK(2, 1, "degree"),
         GNTK(1, 1, "degree"),
     ]
-    found = evaluate(rings, kernels=kernels, folds=3, inner_folds=2, compute=SINGLE)
+    found = evaluate(rings, kernels=kernels, cv=CrossValidation(folds=3, inner_folds=2), compute=SINGLE)
     assert found.record.kernels == tuple(kernels)
     assert found.record.C == Grid().C
     splits = [*found.record.folds, *(s for group in inner_splits(rings.y, found.record.folds, 2, 0) for s in group)]
@@ -290,13 +302,13 @@ def test_kernels_of_one_path_share_a_pass(monkeypatch, rings):
 
     monkeypatch.setattr(_grid, "gram_path", recording)
     kernels = [GNTK(1, 1), GNTK(3, 1, jump=False).normalized(), GNTK(2, 1) + GNTK(1, 1), 2.0 * GNTK(1, 1)]
-    evaluate(rings, kernels=kernels, folds=3, compute=SINGLE)
+    evaluate(rings, kernels=kernels, cv=3, compute=SINGLE)
     assert calls == [GNTK(3, 1)]
 
 
 def test_out_of_fold_predictions_reproduce_the_accuracies(rings):
     kernels = [GNTK(1, 1, "degree") + GNTK(1, 1, features="degree"), GNTK(2, 1, "degree").normalized()]
-    result = evaluate(rings, kernels=kernels, folds=3, compute=SINGLE)
+    result = evaluate(rings, kernels=kernels, cv=3, compute=SINGLE)
     numbers = np.unique(rings.y, return_inverse=True)[1]
     found = evaluation_out_of_fold(rings.graphs, numbers, result, compute=SINGLE)
     for number, (_, test) in enumerate(result.record.folds):

@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from fastgntk import GNTK, Compute, InputError, datasets, gram
 from fastgntk.report import report_evaluation
-from fastgntk.selection import Grid, _screening, evaluate, outer_splits
+from fastgntk.selection import CrossValidation, Grid, _screening, evaluate, outer_splits
 from fastgntk.selection._screening import screening_sample, screening_score
 
 DATA = datasets.load("MUTAG")
 GRAPHS, Y = DATA.graphs[::2], DATA.y[::2]
 GRID = Grid(blocks=(1, 3), layers=(1,), C=(1.0, 100.0))  # 16 kernels
-OPTIONS = {"kernels": GRID, "folds": 4, "inner_folds": 3, "compute": Compute(n_jobs=1)}
+OPTIONS = {"kernels": GRID, "compute": Compute(n_jobs=1)}
+CV = CrossValidation(folds=4, inner_folds=3, inner_repeats=1, n_finalists=len(GRID))
 
 
 @pytest.fixture(scope="module")
 def complete():
-    return evaluate(GRAPHS, Y, **OPTIONS)
+    return evaluate(GRAPHS, Y, CV, **OPTIONS)
 
 
 def test_all_kernels_as_finalists_change_nothing(complete):
-    same = evaluate(GRAPHS, Y, **OPTIONS, n_finalists=len(GRID))
+    same = evaluate(GRAPHS, Y, replace(CV, n_finalists=100), **OPTIONS)
     assert same.accuracies == complete.accuracies
     assert same.choices == complete.choices
     np.testing.assert_array_equal(same.record.scores, complete.record.scores)
@@ -34,7 +36,11 @@ def test_all_kernels_as_finalists_change_nothing(complete):
 def test_support_vector_machines_are_fitted_for_finalists_only(protocol):
     stages = []
     result = evaluate(
-        GRAPHS, Y, **OPTIONS, protocol=protocol, n_finalists=3, progress=lambda *args: stages.append(args)
+        GRAPHS,
+        Y,
+        **OPTIONS,
+        cv=replace(CV, protocol=protocol, n_finalists=3),
+        progress=lambda *args: stages.append(args),
     )
     splits = 4 * (1 + 3) if protocol == "nested" else 4
     assert result.n_fits == 3 * splits * 2
@@ -64,7 +70,7 @@ def refitted_error(K, signs, train):
 
 def test_a_single_finalist_is_the_best_of_separate_fits():
     kernels = [GNTK(3, 1), GNTK(1, 1, "degree").normalized(), GNTK(2, 2).normalized()]
-    result = evaluate(GRAPHS, Y, **(OPTIONS | {"kernels": kernels}), n_finalists=1)
+    result = evaluate(GRAPHS, Y, **(OPTIONS | {"kernels": kernels}), cv=replace(CV, n_finalists=1))
     signs = np.where(Y.max() == Y, 1.0, -1.0)
     grams = [gram(GRAPHS, kernel) for kernel in kernels]
     for (train, _), choice in zip(result.record.folds, result.choices, strict=True):
@@ -74,7 +80,7 @@ def test_a_single_finalist_is_the_best_of_separate_fits():
 
 def test_labels_of_test_graphs_do_not_choose_the_finalists():
     folds = np.arange(len(Y)) % 4
-    options = OPTIONS | {"folds": folds, "n_finalists": 2}
+    options = OPTIONS | {"cv": replace(CV, folds=folds, n_finalists=2)}
     wrong = Y.copy()
     test = outer_splits(Y, folds, 0)[1][1]
     wrong[test] = np.where(Y[test] == Y.min(), Y.max(), Y.min())
@@ -84,7 +90,7 @@ def test_labels_of_test_graphs_do_not_choose_the_finalists():
 
 
 def test_report_of_a_screened_evaluation(tmp_path):
-    result = evaluate(GRAPHS, Y, **OPTIONS, n_finalists=1)
+    result = evaluate(GRAPHS, Y, **OPTIONS, cv=replace(CV, n_finalists=1))
     data = datasets.Dataset(GRAPHS, Y, "half of MUTAG")
     report = report_evaluation(tmp_path / "page.html", data, result, compute=Compute(n_jobs=1))
     json.dumps(report, allow_nan=False)
@@ -96,7 +102,7 @@ def test_report_of_a_screened_evaluation(tmp_path):
 
 def test_finalists_must_be_positive():
     with pytest.raises(InputError, match="n_finalists must be an integer, 1 or more, but is 0"):
-        evaluate(GRAPHS, Y, kernels=[GNTK(1)], n_finalists=0)
+        evaluate(GRAPHS, Y, kernels=[GNTK(1)], cv=CrossValidation(n_finalists=0))
 
 
 def test_many_graphs_are_screened_on_a_sample_of_the_training_graphs(monkeypatch):
@@ -109,5 +115,5 @@ def test_many_graphs_are_screened_on_a_sample_of_the_training_graphs(monkeypatch
     inside = np.flatnonzero(sample < 50)
     expected = [refitted_error(K[np.ix_(sample, sample)], signs, part) for part in (inside, np.arange(40))]
     np.testing.assert_allclose(found, expected, rtol=1e-5)
-    result = evaluate(GRAPHS, Y, **OPTIONS, n_finalists=2)
+    result = evaluate(GRAPHS, Y, **OPTIONS, cv=replace(CV, n_finalists=2))
     assert result.n_fits == 2 * 4 * 4 * 2

@@ -22,7 +22,7 @@ from fastgntk import (
 )
 from fastgntk.kernels import Normalized
 from fastgntk.models import lenient_stratified_folds
-from fastgntk.selection import Candidates, Grid, Search, evaluate
+from fastgntk.selection import Candidates, CrossValidation, Grid, Search, evaluate
 from fastgntk.selection._comparison import Comparison, _objective, level_weights
 from fastgntk.solvers import EigenPath, choose_ridge_by_error_rate, choose_ridge_by_squared_error
 
@@ -438,7 +438,9 @@ def test_exact_engine_is_refused_for_sketched_kernels():
     with pytest.raises(InputError, match=words):
         GraphRegressorCV(kernels, compute=Compute("lossless")).fit(SOME, Y)
     with pytest.raises(InputError, match=words):
-        evaluate(SOME, DATA.y[:50], kernels=kernels, folds=2, inner_folds=2, compute=Compute("lossless"))
+        evaluate(
+            SOME, DATA.y[:50], kernels=kernels, cv=CrossValidation(folds=2, inner_folds=2), compute=Compute("lossless")
+        )
 
 
 def test_mix_of_depths_keeps_to_the_depths_of_its_kernel():

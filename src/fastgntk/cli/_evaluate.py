@@ -35,9 +35,12 @@ class FoldOptions(OptionGroup):
     protocol: str = option("nested, or du2019, the protocol of the published figures.", "nested")
     folds: str = option("Number of outer folds, or a file with the fold number of each graph, one per line.", "10")
     inner_folds: int = option("Number of folds within each training set (nested only).", 5)
+    inner_repeats: int | None = option(
+        "Number of times that inner folds are drawn; by default 4 up to 500 graphs, 2 up to 2,000, else 1.", None
+    )
     finalists: int | None = option(
         "Number of kernels for which SVMs are fitted in each fold, those with the best leave-one-out of ridge "
-        "regression on its training graphs; all if left out.",
+        "regression on its training graphs; by default 12 up to 500 graphs, 20 up to 2,000, else 8; all with du2019.",
         None,
     )
     random_state: int = random_state_option("the folds and the sketch")
@@ -66,17 +69,21 @@ def evaluate(
     warn_skipped(dataset)
     check_targets(dataset, inputs)
     folds: Any = int(split.folds) if split.folds.isdecimal() else selection.read_folds(split.folds, len(dataset))
+    cv = selection.CrossValidation(
+        folds=folds,
+        protocol=split.protocol,  # type: ignore[arg-type]  # CrossValidation checks it
+        inner_folds=split.inner_folds,
+        inner_repeats=split.inner_repeats,
+        n_finalists=split.finalists,
+        random_state=split.random_state,
+    )
     candidates = kernels.build(selection.Grid.default(len(dataset)), sketch, split.random_state, dataset.graphs)
     check_graphs(dataset, candidate_kernels(candidates))
     with _combined_bar(quiet=output.json) as progress:
         result = selection.evaluate(
             dataset,
             kernels=candidates,
-            protocol=split.protocol,  # type: ignore[arg-type]  # selection.evaluate checks it
-            folds=folds,
-            inner_folds=split.inner_folds,
-            n_finalists=split.finalists,
-            random_state=split.random_state,
+            cv=cv,
             compute=compute.build(),
             progress=progress,
         )
@@ -108,6 +115,8 @@ def _show(name: str, result: "Evaluation", split: FoldOptions, output: ReportOut
             "version": __version__,
             "folds": int(split.folds) if split.folds.isdecimal() else split.folds,
             "inner_folds": split.inner_folds if split.protocol == "nested" else None,
+            "inner_repeats": result.record.cv.inner_repeats if split.protocol == "nested" else None,
+            "n_finalists": result.record.cv.n_finalists,
             "random_state": split.random_state,
             "published": published and {"mean": published[0], "std": published[1], "protocol": "du2019"},
         }

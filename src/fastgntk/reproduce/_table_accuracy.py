@@ -7,8 +7,9 @@ GNTKs that Du et al. tried (up to 14 blocks, 1 to 3 layers, two scales, with and
 and optimal assignment kernels (Shervashidze et al. 2011, Kriege et al. 2016) with 1 to 5 iterations, normalised or not.
 ``wl grakel`` and ``wloa grakel`` are the same kernels as computed by GraKeL, with one seed of the folds.
 
-The work is limited by the number of graphs (:class:`Effort`): the number of seeds and inner folds, the values of C, and
-the number of kernels, the best in ridge regression, for which support vector machines are fitted.
+Figures are means over three seeds of the folds. The work depends on the number of graphs (:class:`Effort`): the values
+of C and the seeds of the large grid, the inner folds, and with ``du2019`` the number of kernels, the best in ridge
+regression, for which support vector machines are fitted. Nested rows have the repeats and finalists of ``evaluate``.
 """
 
 import time
@@ -29,7 +30,7 @@ from fastgntk.models import check_classes, score_splits
 from fastgntk.pairwise import Compute, normalize
 from fastgntk.reproduce._figures import Figure, Row, column, distinct, matching
 from fastgntk.reproduce._study import PAPER_DATA, Cell, Study, StudyOptions
-from fastgntk.selection import Candidates, CrossValidation, Grid, evaluate_each, inner_splits, outer_splits
+from fastgntk.selection import Candidates, CrossValidation, Grid, evaluate_each
 
 __all__ = ["GIN_ACCURACY", "GNTK_ACCURACY", "STUDY"]
 
@@ -51,22 +52,19 @@ GIN_ACCURACY = {
 class Effort(NamedTuple):
     """How thoroughly options are searched on a data set, by its number of graphs."""
 
-    seeds: int  # of the folds, for the Weisfeiler–Lehman and the default kernels
-    grid_seeds: int  # for the large grid of GNTKs
+    grid_seeds: int  # of the folds, for the large grid of GNTKs; other candidates have three
     inner_folds: int
-    nested_finalists: int  # of the large grid
-    du2019_finalists: int
-    finalists: int | None  # of all other candidates
-    C: tuple[float, ...]
+    C: tuple[float, ...]  # for the large grid
+    du2019_finalists: int | None
 
     @classmethod
     def for_graphs(cls, n_graphs: int) -> "Effort":
         """Return the effort that takes minutes on two cores."""
         if n_graphs <= 500:
-            return cls(3, 3, 5, 20, 40, None, _half_decades(-2, 4))
+            return cls(3, 5, _half_decades(-2, 4), None)
         if n_graphs <= 2_000:
-            return cls(3, 3, 5, 6, 20, 6, _half_decades(-1, 3))
-        return cls(3, 1, 3, 3, 8, 3, _half_decades(0, 3))
+            return cls(3, 5, _half_decades(-1, 3), 20)
+        return cls(1, 3, _half_decades(0, 3), 8)
 
 
 def _half_decades(first: int, last: int) -> tuple[float, ...]:
@@ -78,6 +76,7 @@ _DU2019 = Grid(blocks=tuple(range(1, 15)))
 _COLLAB = replace(_DU2019, blocks=(1, 2, 3), layers=(1, 2))
 _QUICK_GRID = Grid(blocks=(1, 2), layers=(1,), scale=("uniform",), jump=(True,), C=(1.0, 10.0))
 _ROUNDS = 5
+_SEEDS = 3
 _CANDIDATES = ("gntk", "default", "wl", "wloa")
 _GRAKEL = {"wl grakel": 2_000, "wloa grakel": 1_500}  # the largest number of graphs that takes minutes
 # Label, colour and marker in the figure.
@@ -133,21 +132,20 @@ class Run(NamedTuple):
 def _evaluate_here(name: str, data: Dataset, options: StudyOptions) -> dict[str, list[Run]]:
     """Return one run for each seed, of each method."""
     effort, kernels = _search_space(name, data, options)
-    limits: dict[str, int | None] = {name: effort.finalists}
-    if name == "gntk":
-        limits = {"nested": effort.nested_finalists, "du2019": effort.du2019_finalists}
-    seeds = 1 if options.quick else effort.grid_seeds if name == "gntk" else effort.seeds
-    designs = [
+    finalists = {"nested": None, "du2019": effort.du2019_finalists} if name == "gntk" else {name: None}
+    seeds = 1 if options.quick else effort.grid_seeds if name == "gntk" else _SEEDS
+    cvs = [
         CrossValidation(
-            "du2019" if method == "du2019" else "nested",
-            n_finalists=finalists,
+            folds=3 if options.quick else 10,
+            protocol="du2019" if method == "du2019" else "nested",
+            inner_folds=3 if options.quick else effort.inner_folds,
+            n_finalists=count,
             random_state=options.seed + i,
-            **_fold_numbers(effort, options),
         )
-        for method, finalists in limits.items()
+        for method, count in finalists.items()
         for i in range(seeds)
     ]
-    found = evaluate_each(data, designs=designs, kernels=kernels, compute=Compute(n_jobs=options.workers))
+    found = evaluate_each(data, cvs=cvs, kernels=kernels, compute=Compute(n_jobs=options.workers))
     runs = [
         Run(
             result.accuracies,
@@ -158,13 +156,7 @@ def _evaluate_here(name: str, data: Dataset, options: StudyOptions) -> dict[str,
         )
         for result in found
     ]
-    return {method: runs[i * seeds : (i + 1) * seeds] for i, method in enumerate(limits)}
-
-
-def _fold_numbers(effort: Effort, options: StudyOptions) -> dict[str, Any]:
-    if options.quick:
-        return {"folds": 3, "inner_folds": 3}
-    return {"folds": 10, "inner_folds": effort.inner_folds}
+    return {method: runs[i * seeds : (i + 1) * seeds] for i, method in enumerate(finalists)}
 
 
 def _search_space(name: str, data: Dataset, options: StudyOptions) -> tuple[Effort, Grid | Candidates]:
@@ -189,14 +181,10 @@ def _evaluate_grakel(name: str, data: Dataset, options: StudyOptions) -> dict[st
     effort, candidates = _search_space(name, data, options)
     assert isinstance(candidates, Candidates)
     raw = (subtree_kernels if name == "wl grakel" else assignment_kernels)(data.graphs, _ROUNDS)
-    found = nested_selection(
-        [normalize(K) for K in raw] + raw,
-        check_classes(data.y, len(data)),
-        candidates.C,
-        seed=options.seed,
-        workers=options.workers,
-        **_fold_numbers(effort, options),
-    )
+    cv = CrossValidation(3, inner_folds=3) if options.quick else CrossValidation(inner_folds=effort.inner_folds)
+    cv = replace(cv, random_state=options.seed)
+    y = check_classes(data.y, len(data))
+    found = nested_selection([normalize(K) for K in raw] + raw, y, candidates.C, cv, workers=options.workers)
     chosen = zip(found.kernels, found.Cs, strict=True)
     choices = tuple(f"{candidates.kernels[i]}, C {C:g}" for i, C in chosen)
     return {name: [Run(found.accuracies, choices, found.fits, found.fits_stopped, "grakel")]}
@@ -257,16 +245,16 @@ def _grakel_graphs(batch: GraphBatch) -> Iterator[tuple[dict[int, dict[int, int]
 
 
 def nested_selection(
-    kernels: Sequence[Array], y: Ints, Cs: Sequence[float], *, folds: int, inner_folds: int, seed: int, workers: int
+    kernels: Sequence[Array], y: Ints, Cs: Sequence[float], cv: CrossValidation, *, workers: int
 ) -> Selection:
     """Choose a kernel and C within the training part of each fold, with the folds, SVMs and units of ``evaluate``."""
     from joblib import Parallel, delayed
 
-    outer = outer_splits(y, folds, seed)
-    splits = outer + [split for group in inner_splits(y, outer, inner_folds, seed) for split in group]
-    scored = Parallel(n_jobs=workers)(delayed(score_splits)(K, y, splits, Cs) for K in kernels)
+    nested = cv.split(y)
+    scored = Parallel(n_jobs=workers)(delayed(score_splits)(K, y, nested.flatten(), Cs) for K in kernels)
     scores = np.stack([accuracies for accuracies, _ in scored])  # kernel × split × C
-    within = scores[:, folds:].reshape(len(kernels), folds, inner_folds, len(Cs)).mean(axis=2)
+    folds = len(nested.outer)
+    within = scores[:, folds:].reshape(len(kernels), folds, -1, len(Cs)).mean(axis=2)
     best = within.transpose(1, 0, 2).reshape(folds, -1).argmax(axis=1)
     kernel, C = best // len(Cs), best % len(Cs)
     return Selection(

@@ -4,7 +4,7 @@
 ``_search``             :class:`GraphRegressorCV`, :class:`GraphClassifierCV`, :class:`Search`
 ``_comparison``         comparison of kernels by closed-form leave-one-out; weights of the levels
 ``_evaluate``           :func:`evaluate`: cross-validated accuracy, nested or as in Du et al.
-``_cross_validation``   :class:`CrossValidation`: protocol, folds and seed, and their splits
+``_cross_validation``   :class:`CrossValidation`: folds, protocol and seed, and the splits
 ``_screening``          the most promising kernels, by closed-form leave-one-out on the training graphs
 ``_out_of_fold``        :class:`OutOfFold`: out-of-fold predictions with decision functions, for reports
 ``_svm_out_of_fold``    those of support vector machines, refitted on folds

@@ -1,9 +1,10 @@
 """Cross-validation designs: the protocol, and the outer and inner splits of the graphs."""
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +14,13 @@ from fastgntk._util.checks import check_integer
 from fastgntk.errors import InputError
 from fastgntk.models import Split, stratified_folds
 
-__all__ = ["CrossValidation", "NestedSplits", "Protocol", "inner_splits", "outer_splits", "read_folds"]
+__all__ = ["CrossValidation", "NestedSplits", "Protocol", "check_cv", "inner_splits", "outer_splits", "read_folds"]
 
 Protocol = Literal["nested", "du2019"]
+
+# Largest number of graphs, inner repeats, finalists: measured in docs/evaluate.md.
+_DEFAULTS = ((500, 4, 12), (2_000, 2, 20), (math.inf, 1, 8))
+_NEXT_SEED = 1_000  # between draws of inner folds, so that evaluations with seeds 0, 1, … share no draw
 
 
 class NestedSplits(NamedTuple):
@@ -23,7 +28,7 @@ class NestedSplits(NamedTuple):
 
     outer: list[Split]
     inner: list[list[Split]]
-    """Splits of the training graphs of each outer split; empty for ``"du2019"``."""
+    """Splits of the training graphs of each outer split, draw by draw; empty for ``"du2019"``."""
 
     def flatten(self) -> list[Split]:
         """Return all splits, the outer ones first."""
@@ -37,25 +42,72 @@ class NestedSplits(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class CrossValidation:
-    """Options of a cross-validation; those of :func:`evaluate` with the same names."""
+    """How graphs are split, and how the kernel and C are chosen.
 
-    protocol: Protocol = "nested"
+    Parameters
+    ----------
+    folds : int or sequence of int
+        Number of outer folds, or the fold number of each graph.
+    protocol : {"nested", "du2019"}
+        ``"nested"`` chooses every option by cross-validation within the training graphs of each outer fold; the test
+        fold is used once, for the reported accuracy. ``"du2019"`` chooses the options that maximise the mean over the
+        reported folds, as for the published GNTK results: optimistic by construction.
+    inner_folds : int
+        Number of inner folds within the training graphs of each outer fold (nested only).
+    inner_repeats : int, optional
+        Number of times that inner folds are drawn; their accuracies are averaged. On few graphs a single draw makes
+        the choice noisy. By default 4 up to 500 graphs, 2 up to 2,000, and 1 for more.
+    n_finalists : int, optional
+        Number of kernels for which support vector machines are fitted, in each outer fold. They are those with the
+        smallest leave-one-out error of ridge regression on the training graphs of the fold, or with ``"du2019"`` on all
+        graphs; beyond 1,500 graphs on a random sample of them. By default 12 up to 500 graphs, 20 up to 2,000, and 8
+        for more; with ``"du2019"`` all kernels.
+    random_state : int
+        Seed of the folds.
+    """
+
     folds: int | Sequence[int] | NDArray[Any] = 10
+    protocol: Protocol = "nested"
     inner_folds: int = 5
+    inner_repeats: int | None = None
     n_finalists: int | None = None
     random_state: int = 0
 
     def __post_init__(self) -> None:
         if self.protocol not in get_args(Protocol):
             raise InputError(f"protocol must be one of {', '.join(get_args(Protocol))}, but is {self.protocol!r}.")
-        if self.n_finalists is not None:
-            check_integer("n_finalists", self.n_finalists, 1)
+        for name in ("inner_repeats", "n_finalists"):
+            if getattr(self, name) is not None:
+                check_integer(name, getattr(self, name), 1)
+
+    def for_graphs(self, n_graphs: int) -> Self:
+        """Return the options with the defaults for a number of graphs."""
+        repeats, finalists = next(defaults for most, *defaults in _DEFAULTS if n_graphs <= most)
+        everything = self.protocol == "du2019"
+        return replace(
+            self,
+            inner_repeats=self.inner_repeats or repeats,
+            n_finalists=self.n_finalists or (None if everything else finalists),
+        )
 
     def split(self, y: NDArray[Any]) -> NestedSplits:
         """Return the splits of graphs with classes y (n,)."""
         outer = outer_splits(y, self.folds, self.random_state)
-        nested = self.protocol == "nested"
-        return NestedSplits(outer, inner_splits(y, outer, self.inner_folds, self.random_state) if nested else [])
+        if self.protocol != "nested":
+            return NestedSplits(outer, [])
+        repeats = self.for_graphs(len(y)).inner_repeats or 1
+        draws = [inner_splits(y, outer, self.inner_folds, self.random_state + _NEXT_SEED * i) for i in range(repeats)]
+        return NestedSplits(outer, [[split for draw in draws for split in draw[k]] for k in range(len(outer))])
+
+
+def check_cv(cv: Any) -> CrossValidation:
+    """Return a cross-validation as it is, and that of a number of outer folds."""
+    if isinstance(cv, CrossValidation):
+        return cv
+    if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
+        return CrossValidation(folds=int(cv))
+    expected = "a number of folds or a CrossValidation, such as CrossValidation(folds=5)"
+    raise InputError(f"cv must be {expected}, but has type {type(cv).__name__}.")
 
 
 def outer_splits(y: NDArray[Any], folds: int | Sequence[int] | NDArray[Any], random_state: int) -> list[Split]:

@@ -17,7 +17,7 @@ from fastgntk.graphs import GraphBatch, as_graphs
 from fastgntk.kernels import Kernel
 from fastgntk.models import Split, check_classes, score_splits
 from fastgntk.pairwise import Compute, check_compute
-from fastgntk.selection._cross_validation import CrossValidation, NestedSplits, Protocol
+from fastgntk.selection._cross_validation import CrossValidation, NestedSplits, Protocol, check_cv
 from fastgntk.selection._fold_grams import FoldGrams, map_folds
 from fastgntk.selection._grid import Candidates, Grid, StageProgress, check_candidates, check_sketches
 from fastgntk.selection._score_kernels import score_kernels
@@ -48,8 +48,8 @@ class SelectionRecord:
     NaN if it never was."""
     engines: tuple[str, ...]
     """Engine of each kernel, empty if no SVM was fitted; engines agree to 1e-8, which can change a support vector."""
-    inner_folds: int
-    random_state: int
+    cv: CrossValidation
+    """The options, with defaults resolved."""
 
 
 @dataclass(frozen=True)
@@ -105,13 +105,9 @@ class Evaluation:
 def evaluate(
     source: Any,
     y: Any = None,
+    cv: int | CrossValidation = CrossValidation(),
     *,
     kernels: Grid | Candidates | Sequence[Kernel] | None = None,
-    protocol: Protocol = "nested",
-    folds: int | Sequence[int] | NDArray[Any] = 10,
-    inner_folds: int = 5,
-    n_finalists: int | None = None,
-    random_state: int = 0,
     compute: Compute | None = None,
     progress: StageProgress | None = None,
 ) -> Evaluation:
@@ -121,23 +117,11 @@ def evaluate(
     ----------
     source : data set, or anything that :func:`fastgntk.as_graphs` accepts
     y : classes, one for each graph; taken from the data set if left out
+    cv : int or CrossValidation
+        Folds, protocol, seed and how options are chosen; an integer is a number of outer folds.
     kernels : Grid, Candidates or sequence of Kernel, optional
         Kernels, and with a grid or candidates the C, to try; ``Grid.default(n)`` if left out: GNTKs, and their
         products with optimal assignment kernels unless node features are continuous, plus kernels on descriptors.
-    protocol : {"nested", "du2019"}
-        ``"nested"`` chooses every option by cross-validation within the training graphs of each outer fold; the test
-        fold is used once, for the reported accuracy. ``"du2019"`` chooses the options that maximise the mean over the
-        reported folds, as for the published GNTK results: optimistic by construction.
-    folds : int or sequence of int
-        Number of outer folds, or the fold number of each graph.
-    inner_folds : int
-        Number of inner folds within the training graphs of each outer fold (nested only).
-    n_finalists : int, optional
-        Number of kernels for which support vector machines are fitted, in each outer fold; all if left out. They are
-        those with the smallest leave-one-out error of ridge regression on the training graphs of the fold, or with
-        ``"du2019"`` on all graphs; beyond 1,500 graphs on a random sample of them.
-    random_state : int
-        Seed of the folds.
     compute : Compute, optional
         As in :func:`fastgntk.gram`, but its progress callback is not used.
     progress : callable, optional
@@ -153,18 +137,17 @@ def evaluate(
     --------
     >>> import fastgntk as fg
     >>> kernels = [fg.GNTK(1, 1).normalized(), (fg.GNTK(1, 1) + fg.GNTK(2, 1)).normalized()]
-    >>> result = fg.selection.evaluate(fg.datasets.load("MUTAG"), kernels=kernels, folds=3)
+    >>> result = fg.selection.evaluate(fg.datasets.load("MUTAG"), cv=3, kernels=kernels)
     >>> len(result.accuracies), result.mean > 0.7
     (3, True)
     """
-    design = CrossValidation(protocol, folds, inner_folds, n_finalists, random_state)
-    return evaluate_each(source, y, [design], kernels=kernels, compute=compute, progress=progress)[0]
+    return evaluate_each(source, y, [cv], kernels=kernels, compute=compute, progress=progress)[0]
 
 
 def evaluate_each(
     source: Any,
     y: Any = None,
-    designs: Sequence[CrossValidation] = (CrossValidation(),),
+    cvs: Sequence[int | CrossValidation] = (CrossValidation(),),
     *,
     kernels: Grid | Candidates | Sequence[Kernel] | None = None,
     compute: Compute | None = None,
@@ -172,19 +155,20 @@ def evaluate_each(
 ) -> list[Evaluation]:
     """Run several cross-validations, such as both protocols or several seeds, and compute each Gram matrix once.
 
-    The results are those of :func:`evaluate` for each design, but each has the time of all of them.
+    The results are those of :func:`evaluate` for each of ``cvs``, but each has the time of all of them.
 
     Examples
     --------
     >>> import fastgntk as fg
     >>> from fastgntk.selection import CrossValidation, evaluate_each
-    >>> designs = [CrossValidation(folds=3, random_state=seed) for seed in (0, 1)]
-    >>> results = evaluate_each(fg.datasets.load("MUTAG"), designs=designs, kernels=[fg.GNTK(1, 1), fg.GNTK(2, 1)])
+    >>> cvs = [CrossValidation(folds=3, random_state=seed) for seed in (0, 1)]
+    >>> results = evaluate_each(fg.datasets.load("MUTAG"), cvs=cvs, kernels=[fg.GNTK(1, 1), fg.GNTK(2, 1)])
     >>> [result.mean > 0.7 for result in results]
     [True, True]
     """
     batch = as_graphs(source)
     labels = check_classes(getattr(source, "y", None) if y is None else y, len(batch))
+    designs = [check_cv(cv).for_graphs(len(batch)) for cv in cvs]
     splits = [design.split(labels) for design in designs]
     candidates, Cs = check_candidates(kernels, Grid.default(len(batch)).for_graphs(batch))
     compute = check_compute(compute)
@@ -254,8 +238,7 @@ def _make_evaluation(
             C=Cs,
             scores=_mean_of_known(ranking).reshape(len(candidates), len(Cs)),
             engines=svm_scores.engines,
-            inner_folds=design.inner_folds,
-            random_state=design.random_state,
+            cv=design,
         ),
     )
 

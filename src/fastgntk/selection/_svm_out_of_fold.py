@@ -46,7 +46,7 @@ def evaluation_out_of_fold(
     is called as ``progress(stage, done, total)``, with stage "kernel" or "learning".
     """
     record, choices, compute = result.record, result.choices, check_compute(compute)
-    fitter = _SVMFitter(class_ids, record.random_state, vote=True)
+    fitter = _SVMFitter(class_ids, record.cv.random_state, vote=True)
     folds: dict[int, _Fold] = {}
     for kernel, matrices, cosines in _recompute_kernels(batch, result, compute, progress):
         with_kernel = [k for k, choice in enumerate(choices) if choice.kernel == kernel]

@@ -66,7 +66,9 @@ def evaluation_data(
         )
     else:
         protocol += ", each tested once; options chosen on the training part of each fold only (nested)"
-        selection_folds = f"{record.inner_folds} folds within each training part"
+        repeats = record.cv.inner_repeats or 1
+        draws = f", drawn {repeats} times" if repeats > 1 else ""
+        selection_folds = f"{record.cv.inner_folds} folds within each training part{draws}"
     if result.n_unconverged:
         collector.warnings.append(
             f"{result.n_unconverged:,} of {result.n_fits:,} fits stopped at their iteration limit before convergence."
@@ -91,7 +93,7 @@ def evaluation_data(
         ("C tried", format_options({"": list(record.C)}).strip()),
         ("families chosen", families),
         ("chosen most often", format_options(dict(most_chosen.__dict__))),
-        ("random state", str(record.random_state)),
+        ("random state", str(record.cv.random_state)),
     ]
     times = {"kernels of the grid": result.kernel_seconds, "SVMs of the grid": result.learning_seconds}
     return collector.finish("classification", command, options, times)
