@@ -9,7 +9,8 @@ from fastgntk.selection import CrossValidation, evaluate
 
 @pytest.fixture(scope="session")
 def result():
-    return evaluate(DATA, kernels=GRID, cv=CrossValidation(folds=5, random_state=3, inner_folds=3), compute=ONE_JOB)
+    cv = CrossValidation(folds=5, random_state=3, inner_folds=3, inner_repeats=2, n_finalists=len(GRID))
+    return evaluate(DATA, kernels=GRID, cv=cv, compute=ONE_JOB)
 
 
 @pytest.fixture(scope="session")

@@ -72,8 +72,9 @@ def test_selection_scores_are_means_over_inner_folds_of_all_outer_folds(result):
     K = normalize(gram(DATA.graphs, GNTK(2, 1, "degree")))
     scores = []
     for train, _ in StratifiedKFold(5, shuffle=True, random_state=3).split(DATA.y, DATA.y):
-        inner = StratifiedKFold(3, shuffle=True, random_state=3).split(train, DATA.y[train])
-        for a, b in ((train[i], train[j]) for i, j in inner):
+        draws = [StratifiedKFold(3, shuffle=True, random_state=seed) for seed in (3, 1003)]
+        inner = [(train[i], train[j]) for folds in draws for i, j in folds.split(train, DATA.y[train])]
+        for a, b in inner:
             unit = np.diagonal(K)[a].mean() - K[np.ix_(a, a)].mean()
             svm = SVC(kernel="precomputed", C=100.0, tol=0.01).fit(K[np.ix_(a, a)] / unit, DATA.y[a])
             scores.append(svm.score(K[np.ix_(b, a)] / unit, DATA.y[b]))

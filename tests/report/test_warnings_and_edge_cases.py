@@ -16,7 +16,7 @@ from fastgntk.report.data._evaluation import evaluation_data
 from fastgntk.report.data._graphs import Source
 from fastgntk.report.data._scores import baseline_warnings, calibration_warnings
 from fastgntk.report.data._training import training_data
-from fastgntk.selection import Grid, evaluate
+from fastgntk.selection import CrossValidation, Grid, evaluate
 
 pytestmark = pytest.mark.slow
 
@@ -32,8 +32,9 @@ def ring(n, labels=None):
 ONE = Grid(blocks=(1,), layers=(1,), scale=("degree",), jump=(True,), normalize=(False,), C=(10.0,))
 
 
-def report_of(data, **options):
-    found = evaluate(data, **({"kernels": ONE, "folds": 2, "inner_folds": 2, "compute": ONE_JOB} | options))
+def report_of(data, kernels=ONE, **options):
+    cv = CrossValidation(**({"folds": 2, "inner_folds": 2, "inner_repeats": 1} | options))
+    found = evaluate(data, cv=cv, kernels=kernels, compute=ONE_JOB)
     report = evaluation_data(data, found, compute=ONE_JOB)
     json.dumps(report, allow_nan=False)
     return report

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -25,6 +25,7 @@ from fastgntk.selection import (
 from fastgntk.selection import _evaluate as module
 
 SINGLE = Compute(n_jobs=1)
+CV_OPTIONS = {field.name for field in fields(CrossValidation)}
 SMALL = Grid(blocks=(1, 2), layers=(1,), scale=("degree",), jump=(True,), normalize=(True, False), C=(1.0, 100.0))
 
 
@@ -90,14 +91,16 @@ def test_inner_folds_stay_within_the_training_part(monkeypatch, rings):
         return original(kernel, y, splits, Cs)
 
     monkeypatch.setattr(module, "score_splits", recording)
-    evaluate(rings, kernels=SMALL, cv=CrossValidation(folds=3, inner_folds=4), compute=SINGLE)
+    evaluate(rings, kernels=SMALL, cv=CrossValidation(folds=3, inner_folds=4, inner_repeats=2), compute=SINGLE)
     splits = seen[0]
-    assert len(splits) == 3 + 3 * 4
+    assert len(splits) == 3 + 3 * 4 * 2
     assert sorted(np.concatenate([test for _, test in splits[:3]]).tolist()) == list(range(60))
     for k in range(3):
         outer_train, outer_test = splits[k]
-        inner = splits[3 + 4 * k : 3 + 4 * (k + 1)]
-        assert sorted(np.concatenate([test for _, test in inner]).tolist()) == sorted(outer_train.tolist())
+        inner = splits[3 + 8 * k : 3 + 8 * (k + 1)]
+        for draw in (inner[:4], inner[4:]):
+            assert sorted(np.concatenate([test for _, test in draw]).tolist()) == sorted(outer_train.tolist())
+        assert [test.tolist() for _, test in inner[:4]] != [test.tolist() for _, test in inner[4:]]
         for train, test in inner:
             assert not set(train) & set(test)
             assert not set(outer_test) & (set(train) | set(test))
@@ -217,14 +220,21 @@ def test_the_default_grid_shrinks_for_many_graphs():
         ({"folds": [0, 1]}, "folds must hold one integer for each of the 60 graphs"),
         ({"folds": np.arange(60) % 2}, "all members of class 0 are in fold 0, so nothing is left to learn it from"),
         ({"protocol": "loo"}, "protocol must be one of nested, du2019, but is 'loo'"),
+        ({"inner_repeats": 0}, "inner_repeats must be an integer, 1 or more, but is 0"),
+        ({"cv": "10"}, r"cv must be a number of folds or a CrossValidation, such as .*, but has type str"),
         ({"compute": {"n_jobs": 1}}, r"compute must be a fastgntk\.Compute, such as .*, but has type dict"),
         ({"kernels": GNTK()}, "kernels must be .* sequence of kernels to try, but has type GNTK"),
         ({"kernels": [GNTK(), 3]}, "kernels must be .*, but item 1 has type int"),
     ],
 )
 def test_invalid_input_is_refused(rings, options, words):
+    def call():
+        cv = CrossValidation(**{name: options[name] for name in CV_OPTIONS & options.keys()})
+        others = {name: value for name, value in options.items() if name not in CV_OPTIONS}
+        return evaluate(rings, **{"cv": cv, "compute": SINGLE, "kernels": SMALL, **others})
+
     with pytest.raises(InputError, match=words):
-        evaluate(rings, **{"compute": SINGLE, "kernels": SMALL, **options})
+        call()
 
 
 def test_graphs_without_classes_are_refused():
@@ -323,17 +333,17 @@ def test_out_of_fold_predictions_reproduce_the_accuracies(rings):
         np.testing.assert_allclose(values[mine], (sign * found.values[:, 0])[mine], rtol=1e-6, atol=1e-8)
 
 
-def test_several_designs_give_the_results_of_each_alone(rings):
-    designs = [
+def test_several_cross_validations_give_the_results_of_each_alone(rings):
+    cvs = [
         CrossValidation(folds=3, inner_folds=2, random_state=1),
-        CrossValidation("du2019", folds=4, n_finalists=2),
+        CrossValidation(4, "du2019", n_finalists=2),
         CrossValidation(folds=np.arange(60) % 3, inner_folds=3, n_finalists=1),
     ]
-    found = evaluate_each(rings, designs=designs, kernels=SMALL, compute=SINGLE)
-    for design, result in zip(designs, found, strict=True):
-        alone = evaluate(rings, kernels=SMALL, compute=SINGLE, **vars(design))
+    found = evaluate_each(rings, cvs=cvs, kernels=SMALL, compute=SINGLE)
+    for cv, result in zip(cvs, found, strict=True):
+        alone = evaluate(rings, cv=cv, kernels=SMALL, compute=SINGLE)
         assert (result.protocol, result.accuracies, result.choices) == (
-            design.protocol,
+            cv.protocol,
             alone.accuracies,
             alone.choices,
         )

@@ -10,7 +10,7 @@ from tests.tables import EXACT
 
 import fastgntk as fg
 from fastgntk import GNTK, RBF, Compute, Linear, Tanimoto
-from fastgntk.selection import Candidates, evaluate, evaluation_out_of_fold
+from fastgntk.selection import Candidates, CrossValidation, evaluate, evaluation_out_of_fold
 from fastgntk.selection._fold_grams import FoldGrams, kernel_matrices
 from fastgntk.selection._grid import group_into_passes
 
@@ -29,7 +29,7 @@ def blocks(n: int = 188) -> np.ndarray:
 
 def run(x):
     graphs, candidates = MUTAG.graphs.with_descriptors(x=x), Candidates(tuple(KERNELS), (1.0, 10.0))
-    options = {"kernels": candidates, "folds": 4, "inner_folds": 2, "compute": ONE_JOB}
+    options = {"kernels": candidates, "cv": CrossValidation(4, inner_folds=2, inner_repeats=1), "compute": ONE_JOB}
     result = evaluate(graphs, MUTAG.y, **options)
     return result, evaluation_out_of_fold(graphs, NUMBERS, result, compute=ONE_JOB)
 
