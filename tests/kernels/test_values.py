@@ -12,7 +12,7 @@ from hypothesis import given
 from sklearn.base import clone
 from tests.kernels.random_kernels import KERNEL_VALUES
 
-from fastgntk import GNTK, InputError, Kernel, Sketch, datasets, gram, parse_kernel
+from fastgntk import GNTK, NNGP, RBF, WLOA, InputError, Kernel, Sketch, datasets, gram, parse_kernel
 from fastgntk.kernels import Leaf, Network, Normalized, Product, Scaled, Sum
 
 A, B, C = GNTK(1), GNTK(2, features="degree"), GNTK(3, sketch=Sketch("srht", 5))
@@ -231,3 +231,12 @@ def test_stored_matrices_are_not_operands(tmp_path):
     ):  # fmt: skip
         with pytest.raises(InputError, match=words):
             combine()
+
+
+@pytest.mark.parametrize("kernel", [GNTK(2), GNTK(2).normalized() * WLOA(3), RBF("x") + 0.5 * NNGP(1)], ids=repr)
+def test_pickles_do_not_depend_on_cached_properties(kernel):
+    """Otherwise fitting changes the hash of a parameter, which scikit-learn's checks refuse."""
+    before = pickle.dumps(kernel)
+    assert [leaf.depth for leaf in kernel.leaves()]
+    assert pickle.dumps(kernel) == before
+    assert pickle.loads(before) == kernel

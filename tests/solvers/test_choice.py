@@ -37,7 +37,7 @@ CHOICES = [
     (100_001, "11GB", None, False, "features", "more than 100,000 graphs"),
     (100_001, "1TB", None, False, "cg", "fits into memory"),
     (1_000_000, "64GB", None, False, "features", "more than 100,000 graphs"),
-    (1_000_000, "64GB", None, True, "nystrom", "columns"),
+    (1_000_000, "64GB", None, True, "nystrom", "columns are read from disk"),
 ]
 
 

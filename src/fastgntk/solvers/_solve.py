@@ -112,8 +112,10 @@ def choose_solver(
         reason = f"as accurate as an exact solver; a matrix of {format_bytes(matrix)} fits into memory"
         return SolverChoice("cg", reason)
     tight = f"a matrix of {format_bytes(matrix)} is too much for max_memory={format_bytes(available)}"
-    if stored or (n <= _MAX_NYSTROM_GRAPHS and 4 * columns <= available):
+    if n <= _MAX_NYSTROM_GRAPHS and 4 * columns <= available:
         return SolverChoice("nystrom", f"{tight}, but {landmarks:,} columns fit")
+    if stored:
+        return SolverChoice("nystrom", f"{tight}; columns are read from disk")
     why = f"{tight}, and so are {landmarks:,} of its columns"
     if n > _MAX_NYSTROM_GRAPHS:
         why = f"more than {_MAX_NYSTROM_GRAPHS:,} graphs"
