@@ -5,9 +5,13 @@ python benchmarks/molecules.py FOLDER [--sets FreeSolv ESOL Lipophilicity] [--sp
 FOLDER holds the tables of MoleculeNet named in SETS. Split s leaves out a fifth of the molecules, drawn with seed s,
 the same for every method. Everything is chosen on the other four fifths. Methods:
 
-gntk        GraphRegressorCV: kernel and alpha by leave-one-out
-gntk mix    the same with Search(depth_mode="mix")
-gntk typed  the same with edges="typed", each kind of bond with weights of its own
+gntk        GraphRegressorCV on GNTKs alone: kernel and alpha by leave-one-out
+mix         the same with Search(depth_mode="mix")
+typed       the same with edges="typed", each kind of bond with weights of its own
+products    the default kernels without descriptors: GNTKs, and their products with WLOA
+default     the default kernels with RDKit descriptors: sums of a GNTK or a product, RBF and Linear, and interactions
+default typed   the same with edges="typed"
+rdkit       RBF and Linear on the descriptors, without the graphs
 forest      random forest of 500 trees on Morgan fingerprints, radius 2, 2,048 bits, a third of them at each split
 tanimoto    Gaussian process with the Tanimoto kernel of the same fingerprints, noise by marginal likelihood
 
@@ -24,6 +28,7 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -70,12 +75,15 @@ class Split(NamedTuple):
     y: np.ndarray  # of the training molecules
 
 
-def gntk(split: Split, depth: str = "best", edges: str = "plain") -> Outcome:
-    graphs = split.table.graphs
+def search(
+    split: Split, kernels: fg.selection.Grid | list[fg.Kernel], *, depth_mode: str = "best", descriptors: bool = False
+) -> Outcome:
+    graphs = split.table.graphs if descriptors else replace(split.table.graphs, descriptors={})
     train, test = graphs[split.train], graphs[split.test]
     fitting = time.perf_counter()
-    grid = replace(fg.selection.Grid.full(), edges=(edges,))
-    model = fg.GraphRegressorCV(grid, search=fg.selection.Search(depth_mode=depth)).fit(train, split.y)
+    if isinstance(kernels, fg.selection.Grid):
+        kernels = kernels.for_graphs(train)
+    model = fg.GraphRegressorCV(kernels, search=fg.selection.Search(depth_mode=depth_mode)).fit(train, split.y)
     predicting = time.perf_counter()
     found = model.predict_details(test)  # prediction, standard deviation, interval and nearest molecule
     end = time.perf_counter()
@@ -89,12 +97,10 @@ def gntk(split: Split, depth: str = "best", edges: str = "plain") -> Outcome:
     return Outcome(mean, half, predicting - fitting, end - predicting, json.dumps(chosen))
 
 
-def gntk_mix(split: Split) -> Outcome:
-    return gntk(split, "mix")
-
-
-def gntk_typed(split: Split) -> Outcome:
-    return gntk(split, edges="typed")
+FULL = fg.selection.Grid.full()
+ALONE = replace(FULL, optimal_assignment=(False,))
+DESCRIBED = fg.selection.Grid.full(descriptors=True)
+RDKIT = [fg.RBF("rdkit", scaling="log") + fg.Linear("rdkit", scaling="log")]
 
 
 def forest(split: Split) -> Outcome:
@@ -143,9 +149,13 @@ def tanimoto(split: Split) -> Outcome:
 
 
 METHODS: dict[str, Callable[[Split], Outcome]] = {
-    "gntk": gntk,
-    "gntk mix": gntk_mix,
-    "gntk typed": gntk_typed,
+    "gntk": partial(search, kernels=ALONE),
+    "mix": partial(search, kernels=ALONE, depth_mode="mix"),
+    "typed": partial(search, kernels=replace(ALONE, edges=("typed",))),
+    "products": partial(search, kernels=FULL),
+    "default": partial(search, kernels=DESCRIBED, descriptors=True),
+    "default typed": partial(search, kernels=replace(DESCRIBED, edges=("typed",)), descriptors=True),
+    "rdkit": partial(search, kernels=RDKIT, descriptors=True),
     "forest": forest,
     "tanimoto": tanimoto,
 }
@@ -215,7 +225,7 @@ def run(folder: Path, names: list[str], methods: list[str], splits: int, path: P
     done = {(row["set"], int(row["split"]), row["method"]) for row in read(path)}
     for name in names:
         file, target = SETS[name]
-        table = fg.datasets.read_table(folder / file, target=target)
+        table = fg.datasets.read_table(folder / file, target=target, descriptors="rdkit")
         prints = fingerprints(table.smiles)
         n = len(table.graphs)
         for seed in range(splits):

@@ -130,11 +130,11 @@ class CandidateOptions(OptionGroup):
     scale: str | None = option("Scales: uniform,degree,unit,symmetric.", show_default="uniform,degree")
     jump: str | None = option(
         "Jumping knowledge: yes, no or both.",
-        show_default="train: both; evaluate: both for more than 500 graphs, else no",
+        show_default="both; with descriptors, and beyond 500 graphs in evaluate: yes",
     )
     normalize: str | None = option(
         "Cosine normalisation: yes, no or both.",
-        show_default="train: both; evaluate: both for more than 500 graphs, else no",
+        show_default="both; with descriptors, and beyond 500 graphs in evaluate: yes",
     )
     edges: str | None = option("plain ignores edge labels; plain,typed tries both.", show_default="plain")
     optimal_assignment: str | None = option(

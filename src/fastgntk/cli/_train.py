@@ -90,9 +90,8 @@ class ModelOptions(OptionGroup):
         """Return the estimator that chooses among candidates, before it is fitted."""
         from fastgntk import selection
 
-        weighted = isinstance(candidates, selection.Grid) and candidates.added is not None
         options: dict[str, Any] = {
-            "search": selection.Search(depth_mode=self.depth, sum_weights="likelihood" if weighted else "given"),
+            "search": selection.Search(depth_mode=self.depth),
             "alphas": None if self.alphas is None else parse_floats(self.alphas, "--alphas"),
             "solver": self.solver,
             "n_components": self.n_components,

@@ -29,7 +29,7 @@ __all__ = [
 StageProgress = Callable[[str, int, int], None]
 """Called as progress(stage, done, total) with stage "kernel" or "learning"."""
 
-_SINGLE = ("base", "added")  # fields of a grid that are not values to try
+_SINGLE = ("base", "added", "interaction")  # fields of a grid that are not values to try
 _FULL_GRID_GRAPHS = 500  # beyond this number SVMs are slow, and fewer kernels are tried
 _SINGLE_PROCESS_GRAPHS = 300  # up to this number, starting processes takes longer than fitting the SVMs
 
@@ -42,7 +42,8 @@ class Grid:
     of depth and C. ``base`` has the options common to all networks: features, sketch and c_phi. With
     ``optimal_assignment=(False, True)`` and normalisation the grid also has the product of each network that reads out
     every level with the optimal assignment kernel of the same depth, ``GNTK(b).normalized() * WLOA(b).normalized()``.
-    ``added`` is a kernel that is added to every one.
+    ``added`` is a kernel that is added to every one. ``interaction`` is a kernel on descriptors: beside each product
+    k·w the grid then has k + k·w + k·w·interaction, so that the effect of a substructure may depend on descriptors.
     """
 
     blocks: tuple[int, ...] = (1, 2, 3, 5, 8)
@@ -55,12 +56,15 @@ class Grid:
     optimal_assignment: tuple[bool, ...] = (False,)
     base: GNTK = GNTK()
     added: Kernel | None = None
+    interaction: Kernel | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.base, GNTK):
             raise InputError(f"base must be a GNTK, but is {self.base!r}.")
-        if self.added is not None and not isinstance(self.added, Kernel):
-            raise InputError(f"added must be a kernel or None, but has type {type(self.added).__name__}.")
+        for name in ("added", "interaction"):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, Kernel):
+                raise InputError(f"{name} must be a kernel or None, but has type {type(value).__name__}.")
         for f in fields(self):
             if f.name in _SINGLE:
                 continue
@@ -94,18 +98,19 @@ class Grid:
     def full(cls, *, descriptors: bool = False) -> Self:
         """Return the default grid of the estimators that choose their kernel: every depth up to ten.
 
-        It is smaller if kernels on descriptors are to be added, as the weights of each sum have to be chosen.
+        If kernels on descriptors are to be added, networks have one layer, jump and unit diagonal, as these kernels do.
         """
         depths = tuple(range(1, 11))
         if descriptors:
-            return cls(depths, layers=(1,), jump=(True,), optimal_assignment=(False, True))
+            return cls(depths, layers=(1,), jump=(True,), normalize=(True,), optimal_assignment=(False, True))
         return cls(depths, optimal_assignment=(False, True))
 
     def for_graphs(self, graphs: GraphBatch) -> Self:
         """Return the grid as it suits some graphs.
 
         It has no optimal assignment if they have continuous features and no labels, and it adds kernels on all their
-        descriptors: ``RBF`` and ``Linear``, or ``Tanimoto`` on sparse blocks.
+        descriptors: ``RBF`` and ``Linear``, or ``Tanimoto`` on sparse blocks. The interaction is with the ``RBF`` on
+        dense blocks.
         """
         out = self
         continuous = graphs.features is not None and graphs.labels is None and self.base.features != "degree"
@@ -113,7 +118,9 @@ class Grid:
             out = replace(out, optimal_assignment=(False,))
         if graphs.descriptors and self.added is None:
             parts = [part for name in graphs.descriptors for part in _on_descriptors(graphs, name)]
-            out = replace(out, added=sum(parts[1:], parts[0]))
+            dense = [part for part in parts if isinstance(part, RBF)]
+            interaction = sum(dense[1:], dense[0]) if dense else None
+            out = replace(out, added=sum(parts[1:], parts[0]), interaction=out.interaction or interaction)
         return out
 
     def kernels(self) -> list[Kernel]:
@@ -125,7 +132,10 @@ class Grid:
             if False in self.optimal_assignment:
                 out += [kernel.normalized() if n else kernel for kernel in networks for n in self.normalize]
             if True in self.optimal_assignment and True in self.normalize:
-                out += [_times_optimal_assignment(kernel) for kernel in networks if kernel.jump]
+                products = [(kernel, _times_optimal_assignment(kernel)) for kernel in networks if kernel.jump]
+                out += [product for _, product in products]
+                if self.interaction is not None:
+                    out += [k.normalized() + product + product * self.interaction for k, product in products]
         if self.added is None:
             return out
         return [kernel + self.added for kernel in out]
@@ -136,7 +146,8 @@ class Grid:
     def to_dict(self) -> dict[str, Any]:
         """Return the grid as plain Python values."""
         tried = {f.name: list(getattr(self, f.name)) for f in fields(self) if f.name not in _SINGLE}
-        return tried | {"base": self.base.to_dict(), "added": None if self.added is None else self.added.to_dict()}
+        kernels = {name: None if (k := getattr(self, name)) is None else k.to_dict() for name in _SINGLE}
+        return tried | kernels
 
 
 def _on_descriptors(graphs: GraphBatch, name: str) -> list[Kernel]:

@@ -53,22 +53,22 @@ class Search(Value):
         Number of kernels in the second comparison; by default 8, and for SVMs as many as take about twenty seconds:
         80 up to 500 graphs, 20 for 1,000 graphs, at least 8. Leave-one-out of ridge regression alone is not the best
         criterion for an SVM.
-    sum_weights : {"auto", "given", "likelihood"}
+    sum_weights : {"given", "likelihood"}
         The weights of the parts of candidates that are sums: as given, or those that maximise the marginal likelihood
-        on the graphs of the first comparison. ``"auto"`` chooses them for the default candidates only.
+        on the graphs of the first comparison.
     """
 
     depth_mode: str = "best"
     criterion: Criterion = "leave_one_out"
     n_screening_graphs: int = 500
     n_finalists: int | None = None
-    sum_weights: str = "auto"
+    sum_weights: str = "given"
 
     def __post_init__(self) -> None:
         if self.depth_mode not in ("best", "mix"):
             raise InputError(f"depth_mode must be best or mix, but is {self.depth_mode!r}.")
-        if self.sum_weights not in ("auto", "given", "likelihood"):
-            raise InputError(f"sum_weights must be auto, given or likelihood, but is {self.sum_weights!r}.")
+        if self.sum_weights not in ("given", "likelihood"):
+            raise InputError(f"sum_weights must be given or likelihood, but is {self.sum_weights!r}.")
         if self.criterion not in get_args(Criterion):
             raise InputError(f"criterion must be one of {', '.join(get_args(Criterion))}, but is {self.criterion!r}.")
         check_integer("n_screening_graphs", self.n_screening_graphs, 1)
@@ -111,7 +111,7 @@ class _SearchModel(GraphModel):
             batch, Y, weights, alphas, choose_ridge, search.n_screening_graphs, self._seed(), compute
         )
         start = 0.0
-        if search.sum_weights == "likelihood" or (search.sum_weights == "auto" and self.kernels is None):
+        if search.sum_weights == "likelihood":
             start = 0.3
             kernels = comparison.optimise_part_weights(kernels, scale_progress(progress, 0.0, start))
         advance = scale_progress(progress, start, 0.5 if mix else 0.8)
