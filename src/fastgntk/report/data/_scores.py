@@ -31,6 +31,9 @@ __all__ = [
 
 _COUNTS = "counts only"
 _TIMES_WLOA = " × WLOA"
+_INTERACTIONS = " + interactions"
+# The numbers of WLOA and of kernels on descriptors among the factors of each summand.
+_FORMS = {((0, 0),): "", ((1, 0),): _TIMES_WLOA, ((0, 0), (1, 0), (1, 1)): _INTERACTIONS}
 _MAX_LABELS = 200  # most frequent node labels that are counted
 _BINS = 10
 _NOMINAL = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
@@ -199,8 +202,8 @@ def score_surface(
     """Return the best score by scale, layers and blocks; None for combinations that were not tried.
 
     ``scored`` are kernels with their scores, ``chosen`` the kernel of each fold; ``best`` is ``max`` or ``min``. Only
-    GNTKs with plain jump are included, alone or times WLOA, with or without kernels on descriptors added; scales of
-    products are tables of their own. Without any there is no surface.
+    GNTKs with plain jump are included, alone, times WLOA or with interactions, with or without kernels on descriptors
+    added; each of these forms has tables of its own. Without any there is no surface.
     """
     table: dict[tuple[int, int, str], float] = {}
     for kernel, score in scored:
@@ -219,6 +222,8 @@ def score_surface(
         )
     if any(s.endswith(_TIMES_WLOA) for s in scales):
         note += f"{_TIMES_WLOA}: the product with the optimal assignment kernel."
+    if any(s.endswith(_INTERACTIONS) for s in scales):
+        note += f"{_INTERACTIONS}: the sum of the GNTK, this product, and the product of both with RBF."
     scores = [[[table.get((b, r, s)) for b in blocks] for r in layers] for s in scales]
     counts = [(*key, folds) for key, folds in Counter(chosen_keys).most_common()]
     return Surface(blocks=blocks, layers=layers, scale=scales, score=scores, chosen=counts, note=note)
@@ -236,20 +241,35 @@ def single_gntk(kernel: Kernel) -> GNTK | None:
 
 
 def _surface_key(kernel: Kernel) -> tuple[int, int, str] | None:
-    """Return blocks, layers and scale of a kernel that is on the surface; "scale × WLOA" for a product.
+    """Return blocks, layers and scale of a kernel on the surface; the scale names products and interactions too.
 
     >>> from fastgntk import RBF
-    >>> _surface_key(GNTK(2, 1).normalized() * WLOA(2).normalized() + RBF("rdkit")), _surface_key(GNTK() + GNTK())
+    >>> k, w, r = GNTK(2, 1).normalized(), WLOA(2).normalized(), RBF("rdkit")
+    >>> _surface_key(k * w + r), _surface_key(GNTK() + GNTK())
     ((2, 1, 'uniform × WLOA'), None)
+    >>> _surface_key(k + k * w + k * w * r + r)
+    (2, 1, 'uniform + interactions')
     """
-    on_nodes = [part for part in _parts(kernel, Sum) if not isinstance(part, DescriptorKernel)]
-    factors = _parts(on_nodes[0], Product) if len(on_nodes) == 1 else []
-    networks = [factor for factor in factors if isinstance(factor, GNTK) and isinstance(factor.jump, bool)]
-    assignments = [factor for factor in factors if isinstance(factor, WLOA)]
-    if len(networks) != 1 or len(assignments) > 1 or len(networks) + len(assignments) < len(factors):
+    on_nodes = [part for part in _parts(kernel, Sum) if not _is_on_descriptors(part)]
+    networks, forms = set(), []
+    for part in on_nodes:
+        factors = _parts(part, Product)
+        network = [factor for factor in factors if isinstance(factor, GNTK) and isinstance(factor.jump, bool)]
+        n_assignments = sum(isinstance(factor, WLOA) for factor in factors)
+        n_descriptors = sum(map(_is_on_descriptors, factors))
+        if len(network) != 1 or len(factors) != 1 + n_assignments + n_descriptors:
+            return None
+        networks.add(network[0])
+        forms.append((n_assignments, n_descriptors))
+    suffix = _FORMS.get(tuple(forms))
+    if len(networks) != 1 or suffix is None:
         return None
-    gntk = networks[0]
-    return gntk.blocks, gntk.layers, gntk.scale + _TIMES_WLOA * len(assignments)
+    [gntk] = networks
+    return gntk.blocks, gntk.layers, gntk.scale + suffix
+
+
+def _is_on_descriptors(kernel: Kernel) -> bool:
+    return all(isinstance(leaf, DescriptorKernel) for leaf in kernel.leaves())
 
 
 def _parts(kernel: Kernel, operation: type[Sum] | type[Product]) -> list[Kernel]:
