@@ -215,3 +215,12 @@ def test_bad_kernels_are_one_sentence(command, options, words, tmp_path, monkeyp
     monkeypatch.chdir(tmp_path)
     assert words in sentence(run(*command, "--kernel", *options))
     assert not list(tmp_path.iterdir())
+
+
+def test_draws_and_finalists_of_an_evaluation():
+    kernels = ["--kernel", "GNTK(1, 1)", "--kernel", "GNTK(2, 1)", "--c", "1,10", "--folds", 3, "--inner-folds", 2]
+    options = [*kernels, "--n-jobs", 1, "--inner-repeats", 2, "--finalists", 1]
+    found = record(run("evaluate", "MUTAG", *options, "--json"))
+    assert (found["inner_repeats"], found["n_finalists"], found["n_fits"]) == (2, 1, 3 * (1 + 2 * 2) * 2)
+    assert "1 finalist" in run("evaluate", "MUTAG", *options).out
+    assert record(run("evaluate", "MUTAG", *kernels, "--inner-repeats", 1, "--json"))["n_finalists"] is None

@@ -150,3 +150,13 @@ def test_losses_do_not_depend_on_the_other_candidates():
     for params, loss in zip(together["params"], together["loss"], strict=True):
         alone = GraphRegressorCV([params["kernel"]], **options).fit(graphs, y)
         assert alone.best_loss_ == pytest.approx(loss, rel=1e-5)  # kernel values agree to 1e-8, alpha is 1e-2
+
+
+def test_interactions_need_products_and_are_kept():
+    with pytest.raises(InputError, match=r"interaction applies to products .* add True to optimal_assignment"):
+        Grid(interaction=RBF("size"))
+    graphs = SOME.with_descriptors(size=SIZES)
+    given = replace(Grid.full(descriptors=True), interaction=RBF("size", 2.0))
+    assert given.for_graphs(graphs).interaction == RBF("size", 2.0)
+    assert given.to_dict()["interaction"] == RBF("size", 2.0).to_dict()
+    assert Grid().for_graphs(graphs).interaction is None

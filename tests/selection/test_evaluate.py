@@ -122,6 +122,8 @@ def test_threads_and_repetition_change_nothing(rings):
 def test_given_folds_are_used(rings):
     folds = np.arange(60) // 2 % 3
     result = evaluate(rings, kernels=SMALL, cv=CrossValidation(folds=folds), compute=SINGLE)
+    tests = [test.tolist() for _, test in result.record.folds]
+    assert tests == [np.flatnonzero(folds == k).tolist() for k in range(3)]
     assert len(result.accuracies) == 3
     assert (
         result.accuracies
@@ -220,6 +222,7 @@ def test_the_default_grid_shrinks_for_many_graphs():
         ({"folds": [0, 1]}, "folds must hold one integer for each of the 60 graphs"),
         ({"folds": np.arange(60) % 2}, "all members of class 0 are in fold 0, so nothing is left to learn it from"),
         ({"protocol": "loo"}, "protocol must be one of nested, du2019, but is 'loo'"),
+        ({"inner_folds": 2.5}, r"inner_folds must be an integer, 1 or more, but is 2\.5"),
         ({"inner_repeats": 0}, "inner_repeats must be an integer, 1 or more, but is 0"),
         ({"cv": "10"}, r"cv must be a number of folds or a CrossValidation, such as .*, but has type str"),
         ({"compute": {"n_jobs": 1}}, r"compute must be a fastgntk\.Compute, such as .*, but has type dict"),
@@ -333,6 +336,40 @@ def test_out_of_fold_predictions_reproduce_the_accuracies(rings):
         np.testing.assert_allclose(values[mine], (sign * found.values[:, 0])[mine], rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.parametrize(
+    ("n_graphs", "n_kernels", "expected"),
+    [(500, 40, (4, 12)), (501, 40, (2, 20)), (2_000, 20, (2, None)), (2_001, 20, (1, 8)), (188, 120, (4, 36))],
+)
+def test_draws_and_finalists_depend_on_the_numbers_of_graphs_and_kernels(n_graphs, n_kernels, expected):
+    found = CrossValidation().resolve(n_graphs, n_kernels)
+    assert (found.inner_repeats, found.n_finalists) == expected
+    assert CrossValidation(protocol="du2019").resolve(n_graphs, n_kernels).n_finalists is None
+    given = CrossValidation(inner_repeats=3, n_finalists=2).resolve(n_graphs, n_kernels)
+    assert (given.inner_repeats, given.n_finalists) == (3, 2)
+
+
+def test_rounding_errors_do_not_break_ties(monkeypatch, rings):
+    """The order of the inner folds changes the last digit of their mean, which must not count."""
+    orders = np.random.default_rng(0)
+
+    def same_numbers_in_another_order(K, y, splits, Cs):
+        scores = np.tile(np.linspace(0.1, 0.9, len(splits))[:, None], len(Cs))
+        groups = scores[3:].reshape(3, -1, len(Cs))
+        groups[:] = groups[:, orders.permutation(groups.shape[1])]
+        return scores, np.zeros(len(splits), dtype=int)
+
+    monkeypatch.setattr(module, "score_splits", same_numbers_in_another_order)
+    cv = CrossValidation(3, inner_repeats=8)
+    for choice in evaluate(rings, cv=cv, kernels=SMALL, compute=SINGLE).choices:
+        assert choice.kernel == SMALL.kernels()[0]
+
+
+@pytest.mark.parametrize("cvs", [[], CrossValidation(), 3])
+def test_cross_validations_must_be_a_sequence(rings, cvs):
+    with pytest.raises(InputError, match=r"cvs must be a sequence of cross-validations, such as \[CrossValidation"):
+        evaluate_each(rings, cvs=cvs, kernels=SMALL, compute=SINGLE)
+
+
 def test_several_cross_validations_give_the_results_of_each_alone(rings):
     cvs = [
         CrossValidation(folds=3, inner_folds=2, random_state=1),
@@ -348,4 +385,5 @@ def test_several_cross_validations_give_the_results_of_each_alone(rings):
             alone.choices,
         )
         assert (result.n_fits, result.n_unconverged) == (alone.n_fits, alone.n_unconverged)
+        assert result.engine == alone.engine
         np.testing.assert_array_equal(result.record.scores, alone.record.scores)

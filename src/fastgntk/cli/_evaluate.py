@@ -40,7 +40,8 @@ class FoldOptions(OptionGroup):
     )
     finalists: int | None = option(
         "Number of kernels for which SVMs are fitted in each fold, those with the best leave-one-out of ridge "
-        "regression on its training graphs; by default 12 up to 500 graphs, 20 up to 2,000, else 8; all with du2019.",
+        "regression on its training graphs; by default 12 up to 500 graphs, 20 up to 2,000, else 8, at least three "
+        "tenths of the kernels; all with du2019.",
         None,
     )
     random_state: int = random_state_option("the folds and the sketch")
@@ -125,6 +126,8 @@ def _show(name: str, result: "Evaluation", split: FoldOptions, output: ReportOut
     folds = list(zip(result.accuracies, result.choices, strict=True))
     kernels, values = plural(len(result.record.kernels), "kernel"), plural(len(result.record.C), "value")
     paper = f"{_percent(*published)}  (Du et al. 2019, by the du2019 protocol)" if published else "none"
+    few = result.record.cv.n_finalists
+    finalists = "" if few is None else f", {plural(few, 'finalist')} in each fold,"
     chosen = describe_choices(choice.kernel for choice in result.choices)
     if result.optimistic:
         chosen = f"The same choice for every fold: {kernel_family(result.choices[0].kernel)}"
@@ -133,7 +136,7 @@ def _show(name: str, result: "Evaluation", split: FoldOptions, output: ReportOut
         ("protocol", _PROTOCOLS[result.protocol]),
         ("published GNTK", paper),
         ("data", f"{result.n_graphs} graphs, {result.n_classes} classes"),
-        ("tried", f"{kernels} × {values} of C, {result.n_fits:,} fits"),
+        ("tried", f"{kernels}{finalists} × {values} of C, {result.n_fits:,} fits"),
         ("chosen", chosen),
         ("engine", result.engine),
         ("kernel time", format_duration(result.kernel_seconds)),

@@ -130,11 +130,11 @@ class CandidateOptions(OptionGroup):
     scale: str | None = option("Scales: uniform,degree,unit,symmetric.", show_default="uniform,degree")
     jump: str | None = option(
         "Jumping knowledge: yes, no or both.",
-        show_default="both; with descriptors, and beyond 500 graphs in evaluate: yes",
+        show_default="train: both, with descriptors yes; evaluate: both up to 500 graphs, else yes",
     )
     normalize: str | None = option(
         "Cosine normalisation: yes, no or both.",
-        show_default="both; with descriptors, and beyond 500 graphs in evaluate: yes",
+        show_default="train: both, with descriptors yes; evaluate: both up to 500 graphs, else yes",
     )
     edges: str | None = option("plain ignores edge labels; plain,typed tries both.", show_default="plain")
     optimal_assignment: str | None = option(
@@ -167,7 +167,9 @@ class CandidateOptions(OptionGroup):
             if self.optimal_assignment is not None:
                 raise InputError("use either --kernel gntk or --optimal-assignment, not both.")
             return replace(default, **values, base=base, optimal_assignment=(False,))
-        return replace(replace(default, base=base).for_graphs(graphs), **values)
+        grid = replace(default, **values, base=base).for_graphs(graphs)
+        requested = values.get("optimal_assignment", grid.optimal_assignment)  # even if the graphs do not suit it
+        return grid if requested == grid.optimal_assignment else replace(grid, optimal_assignment=requested)
 
 
 @dataclass(frozen=True)

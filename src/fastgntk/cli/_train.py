@@ -123,7 +123,8 @@ def train(
     check_targets(dataset, inputs)
     task = _find_task(dataset, options.task)
     options.check(task, kernels.c)
-    grid = selection.Grid.full(descriptors=bool(dataset.graphs.descriptors))
+    with_descriptors = bool(dataset.graphs.descriptors) and kernels.kernel != ["gntk"]
+    grid = selection.Grid.full(descriptors=with_descriptors)
     candidates = kernels.build(grid, sketch, options.random_state, dataset.graphs)
     check_graphs(dataset, candidate_kernels(candidates))
     model = options.make_estimator(task, candidates)

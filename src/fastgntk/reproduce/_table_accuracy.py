@@ -254,7 +254,7 @@ def nested_selection(
     scored = Parallel(n_jobs=workers)(delayed(score_splits)(K, y, nested.flatten(), Cs) for K in kernels)
     scores = np.stack([accuracies for accuracies, _ in scored])  # kernel × split × C
     folds = len(nested.outer)
-    within = scores[:, folds:].reshape(len(kernels), folds, -1, len(Cs)).mean(axis=2)
+    within = scores[:, folds:].reshape(len(kernels), folds, -1, len(Cs)).mean(axis=2).round(12)
     best = within.transpose(1, 0, 2).reshape(folds, -1).argmax(axis=1)
     kernel, C = best // len(Cs), best % len(Cs)
     return Selection(

@@ -18,9 +18,10 @@ __all__ = ["CrossValidation", "NestedSplits", "Protocol", "check_cv", "inner_spl
 
 Protocol = Literal["nested", "du2019"]
 
-# Largest number of graphs, inner repeats, finalists: measured in docs/evaluate.md.
+# Largest number of graphs, inner repeats, finalists.
 _DEFAULTS = ((500, 4, 12), (2_000, 2, 20), (math.inf, 1, 8))
-_NEXT_SEED = 1_000  # between draws of inner folds, so that evaluations with seeds 0, 1, … share no draw
+_LEAST_FRACTION = 0.3  # of the kernels; ridge regression does not rank them as support vector machines do
+_SEED_STEP = 1_000  # between draws of inner folds; seeds that differ by less share no draw
 
 
 class NestedSplits(NamedTuple):
@@ -61,7 +62,7 @@ class CrossValidation:
         Number of kernels for which support vector machines are fitted, in each outer fold. They are those with the
         smallest leave-one-out error of ridge regression on the training graphs of the fold, or with ``"du2019"`` on all
         graphs; beyond 1,500 graphs on a random sample of them. By default 12 up to 500 graphs, 20 up to 2,000, and 8
-        for more; with ``"du2019"`` all kernels.
+        for more, but at least three tenths of the kernels; with ``"du2019"`` all kernels.
     random_state : int
         Seed of the folds.
     """
@@ -76,32 +77,34 @@ class CrossValidation:
     def __post_init__(self) -> None:
         if self.protocol not in get_args(Protocol):
             raise InputError(f"protocol must be one of {', '.join(get_args(Protocol))}, but is {self.protocol!r}.")
+        check_integer("inner_folds", self.inner_folds, 1)
         for name in ("inner_repeats", "n_finalists"):
             if getattr(self, name) is not None:
                 check_integer(name, getattr(self, name), 1)
 
-    def for_graphs(self, n_graphs: int) -> Self:
-        """Return the options with the defaults for a number of graphs."""
-        repeats, finalists = next(defaults for most, *defaults in _DEFAULTS if n_graphs <= most)
-        everything = self.protocol == "du2019"
-        return replace(
-            self,
-            inner_repeats=self.inner_repeats or repeats,
-            n_finalists=self.n_finalists or (None if everything else finalists),
-        )
+    def resolve(self, n_graphs: int, n_kernels: int) -> Self:
+        """Return the options with the defaults for a number of graphs and of kernels."""
+        repeats, few = next((repeats, few) for largest, repeats, few in _DEFAULTS if n_graphs <= largest)
+        n_finalists = self.n_finalists
+        if n_finalists is None and self.protocol == "nested":
+            n_finalists = max(few, math.ceil(_LEAST_FRACTION * n_kernels))
+        if n_finalists is not None and n_finalists >= n_kernels:
+            n_finalists = None
+        return replace(self, inner_repeats=self.inner_repeats or repeats, n_finalists=n_finalists)
 
     def split(self, y: NDArray[Any]) -> NestedSplits:
         """Return the splits of graphs with classes y (n,)."""
         outer = outer_splits(y, self.folds, self.random_state)
         if self.protocol != "nested":
             return NestedSplits(outer, [])
-        repeats = self.for_graphs(len(y)).inner_repeats or 1
-        draws = [inner_splits(y, outer, self.inner_folds, self.random_state + _NEXT_SEED * i) for i in range(repeats)]
+        repeats = self.resolve(len(y), 1).inner_repeats or 1
+        seeds = [(self.random_state + _SEED_STEP * i) % 2**32 for i in range(repeats)]
+        draws = [inner_splits(y, outer, self.inner_folds, seed) for seed in seeds]
         return NestedSplits(outer, [[split for draw in draws for split in draw[k]] for k in range(len(outer))])
 
 
 def check_cv(cv: Any) -> CrossValidation:
-    """Return a cross-validation as it is, and that of a number of outer folds."""
+    """Return a cross-validation unchanged; an integer is a number of outer folds."""
     if isinstance(cv, CrossValidation):
         return cv
     if isinstance(cv, int | np.integer) and not isinstance(cv, bool):

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastgntk._util.arrays import Array, Bools, Ints
+from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch, as_graphs
 from fastgntk.kernels import Kernel
 from fastgntk.models import Split, check_classes, score_splits
@@ -24,6 +25,8 @@ from fastgntk.selection._score_kernels import score_kernels
 from fastgntk.selection._screening import choose_finalists, screening_sample, screening_score
 
 __all__ = ["FoldChoice", "Evaluation", "SelectionRecord", "evaluate", "evaluate_each"]
+
+_DIGITS = 12  # of mean accuracies, so that rounding errors do not decide ties
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,10 @@ class SelectionRecord:
     ``"du2019"`` over the reported folds; with ``n_finalists`` over those outer folds in which the kernel was one, and
     NaN if it never was."""
     engines: tuple[str, ...]
-    """Engine of each kernel, empty if no SVM was fitted; engines agree to 1e-8, which can change a support vector."""
+    """Engine of each kernel, empty if no SVM was fitted.
+
+    Engines agree to 1e-8, a difference that can change a support vector.
+    """
     cv: CrossValidation
     """The options, with defaults resolved."""
 
@@ -120,8 +126,9 @@ def evaluate(
     cv : int or CrossValidation
         Folds, protocol, seed and how options are chosen; an integer is a number of outer folds.
     kernels : Grid, Candidates or sequence of Kernel, optional
-        Kernels, and with a grid or candidates the C, to try; ``Grid.default(n)`` if left out: GNTKs, and their
-        products with optimal assignment kernels unless node features are continuous, plus kernels on descriptors.
+        Kernels, and with a grid or candidates the C, to try; ``Grid.default(n)`` if left out: GNTKs, and beyond 500
+        graphs their products with optimal assignment kernels, unless node features are continuous. Kernels on
+        descriptors are added. With more kernels than ``cv.n_finalists``, SVMs are fitted for the finalists only.
     compute : Compute, optional
         As in :func:`fastgntk.gram`, but its progress callback is not used.
     progress : callable, optional
@@ -168,14 +175,17 @@ def evaluate_each(
     """
     batch = as_graphs(source)
     labels = check_classes(getattr(source, "y", None) if y is None else y, len(batch))
-    designs = [check_cv(cv).for_graphs(len(batch)) for cv in cvs]
-    splits = [design.split(labels) for design in designs]
+    if not isinstance(cvs, Sequence) or not cvs:
+        example = "[CrossValidation(random_state=seed) for seed in range(3)]"
+        raise InputError(f"cvs must be a sequence of cross-validations, such as {example}, but is {cvs!r}.")
+    splits = [check_cv(cv).split(labels) for cv in cvs]
     candidates, Cs = check_candidates(kernels, Grid.default(len(batch)).for_graphs(batch))
+    designs = [check_cv(cv).resolve(len(batch), len(candidates)) for cv in cvs]
     compute = check_compute(compute)
     check_sketches(candidates, compute)
     kept = [np.ones((len(candidates), len(nested.outer)), dtype=bool) for nested in splits]
     screening_seconds = np.zeros(2)
-    screened = any(design.n_finalists is not None and design.n_finalists < len(candidates) for design in designs)
+    screened = any(design.n_finalists is not None for design in designs)
     stages = _split_progress(progress, 2 if screened else 1)
     if screened:
         errors, screening_seconds = _screen(batch, labels, candidates, designs, splits, compute, stages[0])
@@ -227,7 +237,7 @@ def _make_evaluation(
         choices=tuple(FoldChoice(candidates[best // len(Cs)], Cs[best % len(Cs)]) for best in picked),
         n_graphs=len(labels),
         n_classes=len(np.unique(labels)),
-        engine=" and ".join(dict.fromkeys(engine for engine in svm_scores.engines if engine)),
+        engine=" and ".join(dict.fromkeys(np.array(svm_scores.engines)[svm_scores.fitted.any(axis=1)].tolist())),
         kernel_seconds=float(screening_seconds[0] + svm_scores.kernel_seconds),
         learning_seconds=float(screening_seconds[1] + svm_scores.learning_seconds),
         n_fits=int(svm_scores.fitted.sum()) * len(Cs),
@@ -270,8 +280,8 @@ def _screen(
     sets = []
     for design, nested in zip(designs, splits, strict=True):
         # With du2019 all graphs take part in every choice.
-        everything = [np.arange(len(batch))] * len(nested.outer)
-        sets.append([train for train, _ in nested.outer] if design.protocol == "nested" else everything)
+        all_graphs = [np.arange(len(batch))] * len(nested.outer)
+        sets.append([train for train, _ in nested.outer] if design.protocol == "nested" else all_graphs)
     sample = screening_sample(len(batch))
     score = screening_score(labels, [train for group in sets for train in group], sample)
     results = score_kernels(score, batch[sample], candidates, compute, n_jobs=compute.threads, progress=progress)
@@ -310,9 +320,9 @@ def _rank(scores: Array, nested: NestedSplits) -> tuple[Array, Array]:
     outer = len(nested.outer)
     tested = scores[:, :outer].transpose(1, 0, 2).reshape(outer, -1)
     if not nested.inner:
-        return tested, np.broadcast_to(tested.mean(axis=0), tested.shape)
+        return tested, np.broadcast_to(tested.mean(axis=0).round(_DIGITS), tested.shape)
     within = scores[:, outer:].reshape(len(scores), outer, -1, scores.shape[2])
-    return tested, within.mean(axis=2).transpose(1, 0, 2).reshape(outer, -1)
+    return tested, within.mean(axis=2).round(_DIGITS).transpose(1, 0, 2).reshape(outer, -1)
 
 
 def _mean_of_known(ranking: Array) -> Array:

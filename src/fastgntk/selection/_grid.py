@@ -42,8 +42,8 @@ class Grid:
     of depth and C. ``base`` has the options common to all networks: features, sketch and c_phi. With
     ``optimal_assignment=(False, True)`` and normalisation the grid also has the product of each network that reads out
     every level with the optimal assignment kernel of the same depth, ``GNTK(b).normalized() * WLOA(b).normalized()``.
-    ``added`` is a kernel that is added to every one. ``interaction`` is a kernel on descriptors: beside each product
-    k·w the grid then has k + k·w + k·w·interaction, so that the effect of a substructure may depend on descriptors.
+    ``added`` is a kernel that is added to every kernel. ``interaction`` is a kernel on descriptors: for each product
+    k·w the grid also has k + k·w + k·w·interaction, so that the effect of a substructure may depend on descriptors.
     """
 
     blocks: tuple[int, ...] = (1, 2, 3, 5, 8)
@@ -75,12 +75,21 @@ class Grid:
             if not checked:
                 raise InputError(f"{f.name} must have at least one value to try.")
             object.__setattr__(self, f.name, checked)
-        products = True in self.optimal_assignment and True in self.jump and True in self.normalize
-        if False not in self.optimal_assignment and not products:
+        if False not in self.optimal_assignment and not self.has_products:
             raise InputError(
                 "optimal_assignment without False leaves no kernel to try, as products need True among the values of "
                 "jump and normalize; add True to both."
             )
+        if self.interaction is not None and not self.has_products:
+            raise InputError(
+                "interaction applies to products of networks with optimal assignment kernels, which the grid does not "
+                "have; add True to optimal_assignment, jump and normalize, or leave interaction out."
+            )
+
+    @property
+    def has_products(self) -> bool:
+        """Whether the grid has products of networks with optimal assignment kernels."""
+        return True in self.optimal_assignment and True in self.jump and True in self.normalize
 
     @classmethod
     def default(cls, n_graphs: int) -> Self:
@@ -98,7 +107,8 @@ class Grid:
     def full(cls, *, descriptors: bool = False) -> Self:
         """Return the default grid of the estimators that choose their kernel: every depth up to ten.
 
-        If kernels on descriptors are to be added, networks have one layer, jump and unit diagonal, as these kernels do.
+        With ``descriptors``, networks have one layer, jump and unit diagonal, so that kernels on descriptors, added
+        with equal weights, are of the same size.
         """
         depths = tuple(range(1, 11))
         if descriptors:
@@ -106,21 +116,21 @@ class Grid:
         return cls(depths, optimal_assignment=(False, True))
 
     def for_graphs(self, graphs: GraphBatch) -> Self:
-        """Return the grid as it suits some graphs.
+        """Return the grid adapted to the graphs.
 
-        It has no optimal assignment if they have continuous features and no labels, and it adds kernels on all their
-        descriptors: ``RBF`` and ``Linear``, or ``Tanimoto`` on sparse blocks. The interaction is with the ``RBF`` on
-        dense blocks.
+        Products are left out if the graphs have continuous features and no labels. Kernels on all descriptors are
+        added: ``RBF`` and ``Linear``, or ``Tanimoto`` on sparse blocks. Products interact with ``RBF`` on dense blocks.
         """
         out = self
         continuous = graphs.features is not None and graphs.labels is None and self.base.features != "degree"
         if continuous and any(self.optimal_assignment):
-            out = replace(out, optimal_assignment=(False,))
+            out = replace(out, optimal_assignment=(False,), interaction=None)
         if graphs.descriptors and self.added is None:
             parts = [part for name in graphs.descriptors for part in _on_descriptors(graphs, name)]
+            out = replace(out, added=sum(parts[1:], parts[0]))
             dense = [part for part in parts if isinstance(part, RBF)]
-            interaction = sum(dense[1:], dense[0]) if dense else None
-            out = replace(out, added=sum(parts[1:], parts[0]), interaction=out.interaction or interaction)
+            if dense and out.interaction is None and out.has_products:
+                out = replace(out, interaction=sum(dense[1:], dense[0]))
         return out
 
     def kernels(self) -> list[Kernel]:
@@ -131,7 +141,7 @@ class Grid:
             networks = [replace(base, blocks=blocks, jump=jump) for blocks in self.blocks for jump in self.jump]
             if False in self.optimal_assignment:
                 out += [kernel.normalized() if n else kernel for kernel in networks for n in self.normalize]
-            if True in self.optimal_assignment and True in self.normalize:
+            if self.has_products:
                 products = [(kernel, _times_optimal_assignment(kernel)) for kernel in networks if kernel.jump]
                 out += [product for _, product in products]
                 if self.interaction is not None:

@@ -6,8 +6,10 @@ outer folds; kernels that are poor there are poor for support vector machines to
 outer fold the test graphs are held out, so that nested evaluation stays honest.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from numpy.typing import NDArray
 
 from fastgntk._util.arrays import Array, Bools, Ints
 from fastgntk._util.threads import single_threaded_blas
+from fastgntk.errors import InputError
 from fastgntk.models import Split, class_signs, kernel_variance
 from fastgntk.selection._fold_grams import FoldGrams, map_folds
 from fastgntk.solvers import leave_one_out_without
@@ -52,14 +55,31 @@ def _score_kernel(matrices: Array | FoldGrams, _index: int, *, signs: Array, spl
 
 
 def _errors(K: Array, signs: Array, splits: Sequence[Split]) -> Array:
-    scaled = K / kernel_variance(K) + 1.0  # with an intercept
     best = np.full(len(splits), np.inf)
     with single_threaded_blas():  # one process or thread for each kernel
-        for ridge in _RIDGES:
-            for i, residuals in enumerate(leave_one_out_without(scaled, signs, ridge, [test for _, test in splits])):
+        for (scale, members), ridge in product(_group_by_scale(K, splits).items(), _RIDGES):
+            held_out = [splits[i][1] for i in members]
+            try:
+                results = list(leave_one_out_without(K / scale + 1.0, signs, ridge, held_out))  # with an intercept
+            except InputError:  # a nearly constant kernel, whose rounding errors exceed the ridge
+                continue
+            for i, residuals in zip(members, results, strict=True):
                 train = splits[i][0]
                 best[i] = min(best[i], _error(signs[train], residuals[train]))
     return best
+
+
+def _group_by_scale(K: Array, splits: Sequence[Split]) -> dict[float, list[int]]:
+    """Return the splits by the variance of their training graphs, rounded to a power of two: most share one inverse.
+
+    Test graphs must not influence the scale. Splits without training graphs in the sample are left out.
+    """
+    groups: dict[float, list[int]] = {}
+    for i, (train, _) in enumerate(splits):
+        if len(train):
+            variance = kernel_variance(K[np.ix_(train, train)])
+            groups.setdefault(2.0 ** round(math.log2(variance)), []).append(i)
+    return groups
 
 
 def _error(signs: Array, residuals: Array) -> float:

@@ -164,7 +164,8 @@ class GraphRegressorCV(RegressionModel, _SearchModel):
     kernels : Grid, Candidates or sequence of Kernel, optional
         Kernels to try; by default GNTKs with blocks 1..10, layers 1..3, two scales, with and without jump and
         normalisation, and unless node features are continuous the products of those with jump and the optimal
-        assignment kernel of the same depth, both normalised. Kernels on the descriptors of the graphs are added.
+        assignment kernel of the same depth, both normalised. If the graphs carry descriptors, networks have one layer,
+        jump and unit diagonal, kernels on the descriptors are added, and there are interactions (:class:`Grid`).
     alphas : sequence of float, optional
         By default powers of ten from 1e-8 to 10.
     search : Search

@@ -149,13 +149,15 @@ def _recompute_kernels(
     They come from the same passes as in the evaluation, with the same depth, so that values are equal.
     """
     record, chosen = result.record, _chosen_kernels(result)
-    passes = [p for p in group_into_passes(record.kernels) if any(record.kernels[i] in chosen for i in p.members)]
+    used = [i for i, engine in enumerate(record.engines) if engine]
+    kernels = [record.kernels[i] for i in used]
+    passes = [p for p in group_into_passes(kernels) if any(kernels[i] in chosen for i in p.members)]
     compute_with_progress = compute.with_progress(None if progress is None else partial(progress, "kernel"))
     for index, group in enumerate(passes):
-        engines = record.engines[group.members[0]].split(" and ")
+        engines = record.engines[used[group.members[0]]].split(" and ")
         exact = next((name for name in engines if name in EXACT_ENGINES), "auto")
         paths = group.compute(batch, replace(compute_with_progress, engine=exact).for_part(index, len(passes)))
-        for kernel in [record.kernels[i] for i in group.members if record.kernels[i] in chosen]:
+        for kernel in [kernels[i] for i in group.members if kernels[i] in chosen]:
             matrices, cosines = (kernel_matrices(k, paths, batch, compute) for k in (kernel, kernel.normalized()))
             yield kernel, matrices, cosines
 

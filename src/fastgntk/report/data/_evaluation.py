@@ -55,7 +55,7 @@ def evaluation_data(
         start = time.perf_counter()
         K = gram(prepared)
         cosine_and_time = K if isinstance(kernel, Normalized) else normalize(K), time.perf_counter() - start
-    accuracy = result.mean, result.accuracies
+    accuracy, n_finalists = (result.mean, result.accuracies), record.cv.n_finalists
     protocol = f"{len(record.folds)} folds"
     if result.optimistic:
         protocol += "; options chosen to maximise the mean over these same folds (du2019: optimistic)"
@@ -69,6 +69,8 @@ def evaluation_data(
         repeats = record.cv.inner_repeats or 1
         draws = f", drawn {repeats} times" if repeats > 1 else ""
         selection_folds = f"{record.cv.inner_folds} folds within each training part{draws}"
+        if n_finalists is not None:
+            selection_folds += ", of those outer folds in which the kernel was a finalist"
     if result.n_unconverged:
         collector.warnings.append(
             f"{result.n_unconverged:,} of {result.n_fits:,} fits stopped at their iteration limit before convergence."
@@ -94,6 +96,7 @@ def evaluation_data(
         ("families chosen", families),
         ("chosen most often", format_options(dict(most_chosen.__dict__))),
         ("random state", str(record.cv.random_state)),
+        *([] if n_finalists is None else [("finalists", f"{n_finalists} in each fold, by leave-one-out")]),
     ]
     times = {"kernels of the grid": result.kernel_seconds, "SVMs of the grid": result.learning_seconds}
     return collector.finish("classification", command, options, times)
