@@ -127,7 +127,7 @@ def _show(name: str, result: "Evaluation", split: FoldOptions, output: ReportOut
     kernels, values = plural(len(result.record.kernels), "kernel"), plural(len(result.record.C), "value")
     paper = f"{_percent(*published)}  (Du et al. 2019, by the du2019 protocol)" if published else "none"
     few = result.record.cv.n_finalists
-    finalists = "" if few is None else f", {plural(few, 'finalist')} in each fold,"
+    finalists = "" if few is None else f" ({plural(few, 'finalist')} in each fold)"
     chosen = describe_choices(choice.kernel for choice in result.choices)
     if result.optimistic:
         chosen = f"The same choice for every fold: {kernel_family(result.choices[0].kernel)}"
