@@ -19,10 +19,6 @@ class Value:
         shown = [f"{field.name}={value!r}" for field, value in values if value != field.default]
         return f"{type(self).__name__}({', '.join(shown)})"
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the parameters without cached properties, so that pickles and hashes depend on nothing else."""
-        return self.get_params(deep=False)
-
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name; with ``deep`` also those of nested values, as ``outer__inner``."""
         params = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any, ClassVar, Self, TypedDict
 
 import numpy as np
@@ -38,6 +39,10 @@ class Kernel(Value):
 
     def __init__(self) -> None:  # kernels are dataclasses with an ``__init__`` of their own
         raise InputError(f"{type(self).__name__} is a base class without values; use a kernel such as GNTK(blocks=3).")
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out cached properties, so that the pickles and hashes of equal kernels are equal."""
+        return {name: value for name, value in vars(self).items() if not _is_cached(type(self), name)}
 
     def __add__(self, other: Any) -> Kernel:
         return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
@@ -208,6 +213,10 @@ class Leaf(Kernel):
     def map_leaves(self, change: Callable[[Leaf], Kernel]) -> Kernel:
         """Return ``change(self)``."""
         return change(self)
+
+
+def _is_cached(cls: type, name: str) -> bool:
+    return isinstance(getattr(cls, name, None), cached_property)
 
 
 @dataclass(frozen=True, repr=False)
