@@ -62,7 +62,7 @@ MUTANTS = [
     Mutant("engines.row_sums", "operator", "+ -> -", 2, EQUALS),
     Mutant("engines.check_graphs", "drop if", "", 1, "properties/test_node_gram.py"),
     # engines: lossless
-    Mutant("engines.layer_gain", "constant", "2 -> 1", 1, EQUALS),
+    Mutant("engines.block_gain", "constant", "2 -> 1", 1, EQUALS),
     Mutant("engines.add_residual", "unwrap", "safe_reciprocal", 1, EQUALS),
     Mutant("engines.scale_norms", "drop factor", "", 2, EQUALS),
     Mutant("engines.scale_norms", "drop factor", "", 3, EQUALS),

@@ -22,7 +22,7 @@ class _Graph:
     A_hat: Array  # (N, N)
     directions: Array  # (N, d), rows of Â X as unit vectors
     feature_sum: Array  # (d,)
-    inverse_q: Array  # (L, N)
+    neighbour_factor: Array  # (L, N)
     p: Array  # (L, N)
 
 
@@ -57,7 +57,9 @@ def _prepare_graph(graph: GraphBatch, kernel: GNTK) -> _Graph:
     block = engine.build_group(engine.prepare(graph, kernel), np.array([0]))
     h = block.directions[0]
     directions = np.asarray(h.toarray() if sparse.issparse(h) else h)
-    return _Graph(block.aggregation.matrix.toarray(), directions, block.feature_sums[0], block.inverse_q, block.p)
+    return _Graph(
+        block.aggregation.matrix.toarray(), directions, block.feature_sums[0], block.neighbour_factor, block.p
+    )
 
 
 def _kernel_value(g: _Graph, h: _Graph, kernel: GNTK) -> float:
@@ -68,7 +70,7 @@ def _kernel_value(g: _Graph, h: _Graph, kernel: GNTK) -> float:
     total = kernel.level_weights[0] * float(g.feature_sum @ h.feature_sum)
     for level in range(kernel.blocks):
         if level:
-            scale = np.multiply.outer(g.inverse_q[level], h.inverse_q[level])
+            scale = np.multiply.outer(g.neighbour_factor[level], h.neighbour_factor[level])
             lam = (g.A_hat @ lam @ h.A_hat.T) * scale
             theta = (g.A_hat @ theta @ h.A_hat.T) * scale
         for r in range(1, kernel.layers + 1):

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from fastgntk._util.arrays import Array
 from fastgntk.kernels import Network
 
-__all__ = ["kappa0", "kappa1", "kappas", "layer_gain", "linear_share"]
+__all__ = ["kappa0", "kappa1", "kappas", "block_gain", "linear_share"]
 
 
 def kappa0(cosine: ArrayLike, linear: float = 0.0) -> Array:
@@ -87,6 +87,6 @@ def linear_share(kernel: Network) -> float:
     return 2.0 * kernel.slope / (1.0 + kernel.slope**2)
 
 
-def layer_gain(kernel: Network) -> float:
+def block_gain(kernel: Network) -> float:
     """Return the factor (c_φ/2)^(R/2) by which the layers of a block change norms."""
     return float((kernel.c_phi / 2) ** (kernel.layers / 2))

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fastgntk._util.arrays import Array, Ints, Matrix
-from fastgntk.engines._activation import kappa1, kappas, layer_gain, linear_share
+from fastgntk.engines._activation import block_gain, kappa1, kappas, linear_share
 from fastgntk.engines._aggregation import (
     Aggregation,
     add_up,
@@ -43,7 +43,7 @@ class _DecoupledGroup:
     feature_sums: Array  # (n, d), Σ_u x_u of each graph
     aggregation: Aggregation
     directions: list[Matrix]  # rows of Â X as unit vectors, (N, d) for each relation; with a residual, times f q
-    inverse_q: Array  # (L, N), 1/q, or 0 where q is 0; with a residual f
+    neighbour_factor: Array  # (L, N), f of `add_residual`; without a residual 1/q, or 0 where q is 0
     unit: Matrix  # features as unit vectors, (N, d)
     initial_factor: Array  # (L, N), r of the residual
     p: Array  # (L, N), before the layers
@@ -64,9 +64,13 @@ class Decoupled(GroupwiseEngine[_DecoupledGroup]):
         aggregation = Aggregation(batch, **kernel.operator_options)
         directions, q = aggregate_features([relation.matrix for relation in aggregation.relations], batch.features)
         unit, feature_norms = unit_rows(batch.features)
-        directions, inverse_q, initial_factor, p = _norms(aggregation, unit, feature_norms, directions, q, kernel)
+        directions, neighbour_factor, initial_factor, p = _norms(
+            aggregation, unit, feature_norms, directions, q, kernel
+        )
         sums = to_dense(sum_features(batch))
-        return _DecoupledGroup(kernel, batch.offsets, sums, aggregation, directions, inverse_q, unit, initial_factor, p)
+        return _DecoupledGroup(
+            kernel, batch.offsets, sums, aggregation, directions, neighbour_factor, unit, initial_factor, p
+        )
 
     def build_nodes(self, state: GroupwiseState, batch: GraphBatch) -> _DecoupledGroup:
         """Read out every node as if it were a graph."""
@@ -76,7 +80,7 @@ class Decoupled(GroupwiseEngine[_DecoupledGroup]):
     def tile_readouts(self, rows: _DecoupledGroup, cols: _DecoupledGroup, cancelled: CancelFlag | None = None) -> Array:  # noqa: ARG002
         """Run the recursion on all node pairs of two groups and read out every level."""
         kernel = rows.kernel
-        gain, linear = kernel.c_phi / 2, linear_share(kernel)
+        half_c_phi, linear = kernel.c_phi / 2, linear_share(kernel)
         out = np.empty((kernel.blocks + 1, len(rows), len(cols)))
         out[0] = keep_shared_columns(rows.feature_sums, cols.feature_sums) @ cols.feature_sums.T
         # The first λ comes from unit vectors: as products of features it could leave the range of float64.
@@ -86,8 +90,9 @@ class Decoupled(GroupwiseEngine[_DecoupledGroup]):
         if initial is not None:
             lam += np.multiply.outer(rows.initial_factor[0], cols.initial_factor[0], out=outer) * initial
         theta = lam.copy() if kernel.tangent else None  # K(0) = Σ(0) needs no aggregation of its own
-        for level in range(kernel.blocks):
-            if level:
+        for level in range(1, kernel.blocks + 1):
+            block = level - 1  # index of the arrays, which have no level 0
+            if block:
                 # An aggregation leaves the matrices transposed, so that both of its products run along contiguous
                 # rows; rows and cols swap from level to level.
                 lam = _aggregate(rows.aggregation, cols.aggregation, lam)
@@ -95,13 +100,13 @@ class Decoupled(GroupwiseEngine[_DecoupledGroup]):
                     theta = _aggregate(rows.aggregation, cols.aggregation, theta)
                 rows, cols = cols, rows
                 outer, work = outer.reshape(lam.shape), work.reshape(lam.shape)
-                np.multiply.outer(rows.inverse_q[level], cols.inverse_q[level], out=outer)
+                np.multiply.outer(rows.neighbour_factor[block], cols.neighbour_factor[block], out=outer)
                 lam *= outer
                 if theta is not None:
                     theta *= outer
                 if initial is not None:
                     initial = initial.T  # as rows and cols
-                    np.multiply.outer(rows.initial_factor[level], cols.initial_factor[level], out=outer)
+                    np.multiply.outer(rows.initial_factor[block], cols.initial_factor[block], out=outer)
                     outer *= initial
                     lam += outer
                     if theta is not None:
@@ -112,20 +117,20 @@ class Decoupled(GroupwiseEngine[_DecoupledGroup]):
                 if theta is None:
                     continue
                 theta *= k0
-                if gain == 1.0:
+                if half_c_phi == 1.0:
                     theta += lam
                 else:
-                    theta *= gain
-                    theta += gain**r * lam
-            np.multiply.outer(rows.p[level], cols.p[level], out=outer)
+                    theta *= half_c_phi
+                    theta += half_c_phi**r * lam
+            np.multiply.outer(rows.p[block], cols.p[block], out=outer)
             if theta is not None:
                 theta *= outer
-            if theta is None or level + 1 < kernel.blocks:  # from λ back to Σ
+            if theta is None or level < kernel.blocks:  # from λ back to Σ
                 lam *= outer
-                if gain != 1.0:
-                    lam *= gain**kernel.layers
+                if half_c_phi != 1.0:
+                    lam *= half_c_phi**kernel.layers
             readout = _segment_sums(_segment_sums(lam if theta is None else theta, rows.offsets).T, cols.offsets)
-            out[level + 1] = readout if level % 2 else readout.T  # rows and cols are swapped at even levels
+            out[level] = readout.T if level % 2 else readout  # rows and cols are swapped at even levels
         return out
 
     def tile_bytes(self, rows: Extent, cols: Extent) -> int:
@@ -134,7 +139,7 @@ class Decoupled(GroupwiseEngine[_DecoupledGroup]):
 
 
 def _aggregate(rows: Aggregation, cols: Aggregation, matrix: Array) -> Array:
-    """Return Σ_r B'_r (B_r M)ᵀ, the aggregation of both sides, transposed."""
+    """Return Σ_r Â'_r (Â_r M)ᵀ, the aggregation of both sides without their scales, transposed."""
     return add_up(b.left(a.left(matrix).T) for a, b in shared_relations(rows.relations, cols.relations))
 
 
@@ -146,13 +151,13 @@ def _norms(
     q: Array,
     kernel: Network,
 ) -> tuple[list[Matrix], Array, Array, Array]:
-    """Return ``directions``, and ``inverse_q``, ``initial_factor`` and p (L, N), from the recursion with itself.
+    """Return ``directions``, and ``neighbour_factor``, ``initial_factor`` and p (L, N), from the recursion with itself.
 
     ``feature_norms`` and ``unit`` are the norms and unit vectors of the features, ``q`` and ``directions`` those of
     the aggregated features. The first norm is computed from the vectors, where cancellation costs ε, and not from the
     quadratic form, where it costs sqrt(ε).
     """
-    inverse_q, initial_factor, p = np.zeros((3, kernel.blocks, len(q)))
+    neighbour_factor, initial_factor, p = np.zeros((3, kernel.blocks, len(q)))
     initial = multiply_directions([unit], [unit]) if kernel.has_residual else None
     sigma, previous = np.empty((0, 0)), feature_norms
     for level in range(kernel.blocks):
@@ -160,13 +165,13 @@ def _norms(
             sigma = _aggregate(aggregation, aggregation, sigma)
             q = np.sqrt(np.maximum(np.diag(sigma), 0.0))
         q, scaled = aggregation.scaled_norms(q, previous, kernel, squared=level > 0)
-        inverse_q[level], initial_factor[level], p[level] = add_residual(q, scaled, feature_norms, kernel)
+        neighbour_factor[level], initial_factor[level], p[level] = add_residual(q, scaled, feature_norms, kernel)
         if level == 0 and initial is not None:
-            directions = [scale_rows(relation, inverse_q[0] * q) for relation in directions]
-        previous = p[level] * layer_gain(kernel)
+            directions = [scale_rows(relation, neighbour_factor[0] * q) for relation in directions]
+        previous = p[level] * block_gain(kernel)
         if level + 1 < kernel.blocks:
             if level:
-                sigma *= np.multiply.outer(inverse_q[level], inverse_q[level])
+                sigma *= np.multiply.outer(neighbour_factor[level], neighbour_factor[level])
             else:
                 sigma = multiply_directions(directions, directions)
             if initial is not None:
@@ -174,7 +179,7 @@ def _norms(
             for _ in range(kernel.layers):
                 sigma = kappa1(sigma, linear_share(kernel))
             sigma *= np.multiply.outer(previous, previous)
-    return directions, inverse_q, initial_factor, p
+    return directions, neighbour_factor, initial_factor, p
 
 
 def _segment_sums(matrix: Array, offsets: Ints) -> Array:

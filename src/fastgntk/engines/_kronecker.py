@@ -65,7 +65,7 @@ class Kronecker(GroupwiseEngine[list[_Graph]]):
             parts = split_by_type(graph, kernel.self_weight, kernel.symmetric)
             relations = [relation.toarray() for relation in parts]
         self._check_size(len(X), len(X))
-        gain, linear = kernel.c_phi / 2, linear_share(kernel)
+        half_c_phi, linear = kernel.c_phi / 2, linear_share(kernel)
         operators, norms = [], []
         sigma_0 = sigma = X @ X.T
         for _ in range(kernel.blocks):
@@ -86,8 +86,8 @@ class Kronecker(GroupwiseEngine[list[_Graph]]):
             norms.append(p)
             sigma = (1 - kernel.residual) * _kron_apply(B, B, sigma) + kernel.residual * sigma_0
             for r in range(kernel.layers):
-                lam, pp = _cosine(sigma, p * gain ** (r / 2), p * gain ** (r / 2))
-                sigma = gain * pp * kappa1(lam, linear)
+                lam, pp = _cosine(sigma, p * half_c_phi ** (r / 2), p * half_c_phi ** (r / 2))
+                sigma = half_c_phi * pp * kappa1(lam, linear)
         return _Graph(kernel, X, operators, norms)
 
     def build_nodes(self, state: GroupwiseState, batch: GraphBatch) -> list[_Graph]:
@@ -109,7 +109,7 @@ class Kronecker(GroupwiseEngine[list[_Graph]]):
         """Return Σ_v K(l)_uv, or Σ_v Σ(l)_uv for an NNGP, for l = 0..L and every node u, shape (L + 1, N)."""
         self._check_size(len(g.X), len(h.X))
         kernel = g.kernel
-        gain, linear = kernel.c_phi / 2, linear_share(kernel)
+        half_c_phi, linear = kernel.c_phi / 2, linear_share(kernel)
         sigma = keep_shared_columns(g.X, h.X) @ h.X.T
         sigma_0, K = sigma, sigma.copy()
         readouts = [K.sum(axis=1)]
@@ -118,10 +118,10 @@ class Kronecker(GroupwiseEngine[list[_Graph]]):
             sigma = (1 - kernel.residual) * _kron_apply(B, B_prime, sigma) + kernel.residual * sigma_0
             K = (1 - kernel.residual) * _kron_apply(B, B_prime, K) + kernel.residual * sigma_0
             for r in range(kernel.layers):
-                shrink = gain ** (r / 2)  # the norms after r layers, κ1(1) being 1
+                shrink = half_c_phi ** (r / 2)  # the norms after r layers, κ1(1) being 1
                 lam, pp = _cosine(sigma, g.p[block] * shrink, h.p[block] * shrink)
-                sigma = gain * pp * kappa1(lam, linear)
-                K = K * gain * kappa0(lam, linear) + sigma
+                sigma = half_c_phi * pp * kappa1(lam, linear)
+                K = K * half_c_phi * kappa0(lam, linear) + sigma
             readouts.append((K if kernel.tangent else sigma).sum(axis=1))
         return np.array(readouts)
 

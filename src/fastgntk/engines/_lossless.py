@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from fastgntk._util.arrays import Array, Int32s, Ints
-from fastgntk.engines._activation import layer_gain, linear_share
+from fastgntk.engines._activation import block_gain, linear_share
 from fastgntk.engines._aggregation import sum_features
 from fastgntk.engines._base import CancelFlag, Engine, Extent, GraphRange, GraphSizes, announce_compilation
 from fastgntk.engines._norms import add_residual, is_zero_norm, scale_norms, scale_rows, unit_rows
@@ -92,7 +92,7 @@ class Lossless(Engine[Network, ColourState, tuple[Network, GroupColours]]):
     def run_task(self, state: ColourState, task: GraphRange, cancelled: CancelFlag) -> None:
         """Fill in q and p_out of all colours that occur in these graphs and in no earlier one."""
         kernel = state.kernel
-        linear, gain = linear_share(kernel), layer_gain(kernel)
+        linear, gain = linear_share(kernel), block_gain(kernel)
         scale = SCALES[kernel.scale]
         measure_norms(*task, state.rows, kernel.layers, linear, gain, scale, kernel.residual, cancelled)
 
@@ -106,16 +106,16 @@ class Lossless(Engine[Network, ColourState, tuple[Network, GroupColours]]):
             entries = slice(indptr[level_start[level]], indptr[level_start[level + 1]])
             q = rows.q[level_rows]
             scaled = scale_norms(q, rows.scale_operand[level_rows], kernel)
-            inverse_q, initial_factor, _ = add_residual(q, scaled, rows.feature_norm[level_rows], kernel)
+            neighbour_factor, initial_factor, _ = add_residual(q, scaled, rows.feature_norm[level_rows], kernel)
             lengths = np.diff(indptr[level_rows.start : level_rows.stop + 1])
             if kernel.has_residual:
                 initial = rows.relation[entries] == 0
                 below = rows.p_out[level_start[level - 1] + np.where(initial, 0, indices[entries])]
-                aggregated = below * np.repeat(inverse_q, lengths)
+                aggregated = below * np.repeat(neighbour_factor, lengths)
                 data[entries] *= np.where(initial, np.repeat(initial_factor, lengths), aggregated)
             else:
                 below = rows.p_out[level_start[level - 1] + indices[entries]]
-                data[entries] *= below * np.repeat(inverse_q, lengths)
+                data[entries] *= below * np.repeat(neighbour_factor, lengths)
         return replace(state, rows=state.rows._replace(data=data))
 
     def graph_sizes(self, state: ColourState) -> GraphSizes:
@@ -211,8 +211,9 @@ def _add_initial_features(rows: _Rows, colouring: Colouring, kernel: Network) ->
     unit, norms = unit_rows(colouring.features)
     initial_colours = [colouring.colours[0][operator.first] for operator in colouring.operators]
     feature_norm = norms[np.concatenate(initial_colours)]
-    factor, initial_factor, p = add_residual(rows.q, rows.p, feature_norm[: len(rows.q)], kernel)
-    parts = scale_rows(unit[initial_colours[0]], initial_factor), scale_rows(rows.directions, factor * rows.q)
+    neighbour_factor, initial_factor, p = add_residual(rows.q, rows.p, feature_norm[: len(rows.q)], kernel)
+    neighbours = scale_rows(rows.directions, neighbour_factor * rows.q)
+    parts = scale_rows(unit[initial_colours[0]], initial_factor), neighbours
     directions = sparse.csr_array(sparse.hstack(parts))
     directions.sort_indices()
     operators = [_prepend(unit[i], Q) for i, Q in zip(initial_colours[1:], rows.operators, strict=True)]
@@ -225,7 +226,7 @@ def _concatenate_levels(rows: _Rows, colouring: Colouring, batch: GraphBatch, ke
     level_start = np.concatenate([[0, 0], np.cumsum(colouring.counts[1:])]).astype(np.int64)
     q, p_out = np.zeros(level_start[-1]), np.zeros(level_start[-1])
     q[: len(rows.q)] = rows.q
-    p_out[: len(rows.q)] = layer_gain(kernel) * rows.p
+    p_out[: len(rows.q)] = block_gain(kernel) * rows.p
     lengths = [np.diff(directions.indptr), *(np.diff(Q.indptr) for Q in operators)]
     sums = sparse.csr_array(sum_features(batch))
     sums.sort_indices()

@@ -9,7 +9,7 @@ The norms of level l need the diagonal of Â Σ(l − 1) Âᵀ, for which one ma
 import numpy as np
 
 from fastgntk._util.arrays import Array, Ints
-from fastgntk.engines._activation import kappa1, kappas, layer_gain, linear_share
+from fastgntk.engines._activation import block_gain, kappa1, kappas, linear_share
 from fastgntk.engines._aggregation import Aggregation, add_up, aggregate_features, multiply_directions
 from fastgntk.engines._base import compiled_code_runs
 from fastgntk.engines._norms import add_residual, scale_rows, to_dense, unit_rows
@@ -32,7 +32,7 @@ class NodePairs:
         self._pattern = aggregation.magnitude
         self._directions, q = aggregate_features(self._relations, self._X)
         self._unit, self._feature_norms = unit_rows(self._X)
-        self._inverse_q, self._share, self._p_out = np.zeros((3, kernel.blocks, self.size))
+        self._neighbour_factor, self._initial_factor, self._p_out = np.zeros((3, kernel.blocks, self.size))
         self._measure(aggregation, q)
 
     def columns(self, chosen: Ints) -> Array:
@@ -48,7 +48,7 @@ class NodePairs:
         theta = lam.copy() if kernel.tangent else None
         for level, nodes in enumerate(needed):
             if level:
-                outer = np.multiply.outer(self._inverse_q[level, nodes], self._inverse_q[level])
+                outer = np.multiply.outer(self._neighbour_factor[level, nodes], self._neighbour_factor[level])
                 lam = self._aggregate(lam, needed[level - 1], nodes)
                 lam *= outer
                 if theta is not None:
@@ -87,7 +87,7 @@ class NodePairs:
 
     def _initial(self, level: int, rows: Ints | slice) -> Array:
         """Return r_u r_v ⟨x̂_u, x̂_v⟩ of some rows, the term of the residual connection."""
-        outer = np.multiply.outer(self._share[level, rows], self._share[level])
+        outer = np.multiply.outer(self._initial_factor[level, rows], self._initial_factor[level])
         return np.asarray(outer * multiply_directions([self._unit[rows]], [self._unit]))
 
     def _measure(self, aggregation: Aggregation, q: Array) -> None:
@@ -113,12 +113,16 @@ class NodePairs:
                     sigma[rows] = lam * np.multiply.outer(previous[rows], previous)
                 q = np.sqrt(np.maximum(self._aggregated_diagonal(sigma), 0.0))
             q, scaled = aggregation.scaled_norms(q, previous, kernel, squared=level > 0)
-            self._inverse_q[level], self._share[level], p = add_residual(q, scaled, self._feature_norms, kernel)
+            self._neighbour_factor[level], self._initial_factor[level], p = add_residual(
+                q, scaled, self._feature_norms, kernel
+            )
             if level == 0 and kernel.has_residual:
-                self._directions = [scale_rows(relation, self._inverse_q[0] * q) for relation in self._directions]
-            self._p_out[level] = previous = layer_gain(kernel) * p
+                self._directions = [
+                    scale_rows(relation, self._neighbour_factor[0] * q) for relation in self._directions
+                ]
+            self._p_out[level] = previous = block_gain(kernel) * p
             if 0 < level < kernel.blocks - 1:
-                sigma = self._next(sigma, self._inverse_q[level])
+                sigma = self._next(sigma, self._neighbour_factor[level])
 
     def _aggregated_diagonal(self, sigma: Array) -> Array:
         """Return the diagonal of Σ_r B_r Σ B_rᵀ."""
@@ -128,7 +132,7 @@ class NodePairs:
                 out[rows] += np.asarray(relation[rows].multiply(relation[rows] @ sigma).sum(axis=1)).ravel()
         return out
 
-    def _next(self, sigma: Array, inverse_q: Array) -> Array:
+    def _next(self, sigma: Array, neighbour_factor: Array) -> Array:
         """Return λ of the next level; overwrites Σ if there is one relation."""
         if len(self._relations) == 1:
             B = self._relations[0]
@@ -141,8 +145,8 @@ class NodePairs:
             out = np.empty_like(sigma)
             for rows in self._panels():
                 out[rows] = add_up((relation @ (relation[rows] @ sigma).T).T for relation in self._relations)
-        out *= inverse_q[:, None]
-        out *= inverse_q
+        out *= neighbour_factor[:, None]
+        out *= neighbour_factor
         return out
 
     def _panels(self) -> list[slice]:

@@ -29,7 +29,7 @@ import numpy as np
 from scipy import fft, sparse
 
 from fastgntk._util.arrays import Array, Floats, Int32s
-from fastgntk.engines._activation import layer_gain
+from fastgntk.engines._activation import block_gain
 from fastgntk.engines._aggregation import sum_features
 from fastgntk.engines._norms import add_residual, safe_reciprocal, unit_rows
 from fastgntk.engines._refinement import ColourOperator, refine_colours
@@ -171,7 +171,7 @@ class TangentFeatures:
             for layer in layers:
                 s_columns, k_columns = self._apply_layer(layer, s_columns, k_columns)
             s[rows], k[rows] = s_columns.T, k_columns.T
-        return _ColourVectors(p * layer_gain(self.kernel), s, k)
+        return _ColourVectors(p * block_gain(self.kernel), s, k)
 
     def _aggregate(self, operator: ColourOperator, rows: slice, old: _ColourVectors) -> tuple[Array, Floats, Floats]:
         """Return norms and vectors of aggregated nodes; vectors are columns, with the relations stacked vertically."""
@@ -207,8 +207,8 @@ class TangentFeatures:
 
     def _add_residual(self, p: Array, s: Floats, k: Floats, unit: Floats, norms: Array) -> tuple[Array, Floats, Floats]:
         """Return norms and vectors of nodes, given as columns, with the features stacked upon the aggregated ones."""
-        factor, initial_factor, total = add_residual(p, p, norms, self.kernel)
-        weight = (factor * p).astype(s.dtype)
+        neighbour_factor, initial_factor, total = add_residual(p, p, norms, self.kernel)
+        weight = (neighbour_factor * p).astype(s.dtype)
         top = unit * initial_factor.astype(s.dtype)
         new = np.concatenate([top, s * weight])
         return total, new, new if k is s else np.concatenate([top, k * weight])

@@ -34,7 +34,7 @@ import numpy as np
 from scipy import sparse
 
 from fastgntk._util.arrays import Array, Int32s, Ints, Matrix
-from fastgntk.engines._activation import layer_gain
+from fastgntk.engines._activation import block_gain
 from fastgntk.engines._aggregation import (
     SPARSE_OVER_DENSE,
     aggregate_features,
@@ -243,13 +243,13 @@ class _SketchedGraph:
         kernel = self._kernel
         first, counts = distinct = self._colours_of(level)
         scaled = scale_norms(q, self._scale_operand[first], kernel)
-        factor, initial_factor, p = add_residual(q, scaled, self._feature_norm[first], kernel)
+        neighbour_factor, initial_factor, p = add_residual(q, scaled, self._feature_norm[first], kernel)
         initial = None
         if kernel.has_residual:
             initial = scale_rows(self._unit[first], initial_factor)
             if directions is not None:
-                directions = [scale_rows(relation, factor * q) for relation in directions]
-        p_out = layer_gain(kernel) * p
+                directions = [scale_rows(relation, neighbour_factor * q) for relation in directions]
+        p_out = block_gain(kernel) * p
         S_hat, buckets = None, None
         if level < kernel.blocks:
             S = self._sketch_matrix(level + 1, distinct)
@@ -258,7 +258,7 @@ class _SketchedGraph:
                 buckets = np.arange(len(p_out))
             elif self._sketch.kind == "countsketch":
                 buckets = np.argmax(S != 0, axis=0)
-        M_hat = M * factor[:, None]
+        M_hat = M * neighbour_factor[:, None]
         self.levels.append(GraphLevel(M_hat, S_hat, buckets, p_out, counts, directions, initial))
 
     def _terms(self, q: Array) -> Array:

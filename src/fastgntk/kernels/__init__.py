@@ -12,9 +12,9 @@ Two graphs G and G' with N and N' nodes, features X (N, d) with rows x_u, adjace
         layer r = 1..R     p_u = sqrt(Σ_uu(G, G)),  λ = Σ_uv / (p_u p_v)
                            Σ_uv ← (c_φ/2) p_u p_v κ1(λ)
                            K_uv ← K_uv (c_φ/2) κ0(λ) + Σ_uv         (κ0 at the incoming λ, Σ the new one)
-    GNTK = Σ_uv K(L)_uv,   with jump: Σ_l Σ_uv K(l)_uv over the levels l = 0..L, each with a weight if wanted
-           with pool="mean" divided by N N'
-    NNGP = the same with Σ in place of K; K is then not needed
+    GNTK = 1ᵀ K(L) 1, the sum of all entries;   with jump: that of K(l) for all levels l = 0..L, each with a weight
+           if wanted;   with pool="mean" divided by N N'
+    NNGP = the same with the matrices Σ(l) in place of K(l), which are then not needed
 
     κ0(λ) = (π − arccos λ)/π        κ1(λ) = (λ (π − arccos λ) + sqrt(1 − λ²))/π
 

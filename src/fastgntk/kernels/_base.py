@@ -125,8 +125,9 @@ class RefinementOptions(OperatorOptions):
 class Leaf(Kernel):
     """A kernel that is computed by an engine, and not a combination of others.
 
-    Its value is a weighted sum of the readouts of levels 0..``depth``. These properties are all that
-    :mod:`fastgntk.pairwise` uses.
+    Its value is a weighted sum of the readouts of levels 0..``depth``. Besides these properties,
+    :mod:`fastgntk.pairwise` distinguishes only networks, for sketches and engines, and kernels on descriptors, for
+    their scales.
     """
 
     @property

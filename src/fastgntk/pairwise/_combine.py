@@ -43,18 +43,21 @@ def mirror_upper_triangle(values: Array) -> Array:
 
 
 def combine(
-    kernel: Kernel, leaf_values: Mapping[Leaf, Array], rows: Diagonals | None = None, cols: Diagonals | None = None
+    kernel: Kernel,
+    leaf_values: Mapping[Leaf, Array],
+    row_diagonals: Diagonals | None = None,
+    col_diagonals: Diagonals | None = None,
 ) -> Array:
     """Return the values (n, m) of a kernel from those of its leaves.
 
-    ``rows`` and ``cols`` are the diagonals of row graphs and of column graphs, for a cross matrix of a kernel that
+    The diagonals are those of row graphs and of column graphs, for a cross matrix of a kernel that
     :func:`needs_diagonals`; without them, values must be a Gram matrix.
     """
 
     def normalize_part(part: Kernel, values: Array) -> Array:
-        if not rows or not cols:
+        if not row_diagonals or not col_diagonals:
             return normalize(values)
-        return normalize(values, combine_diagonals(part, rows), combine_diagonals(part, cols))
+        return normalize(values, combine_diagonals(part, row_diagonals), combine_diagonals(part, col_diagonals))
 
     return _apply(kernel, leaf_values.__getitem__, normalize_part)
 

@@ -82,12 +82,12 @@ def gram(
     if shard is not None and client is not None:
         raise InputError("shard and client are mutually exclusive.")
     if store is not None:
-        path, shard_range = as_path(store, "store"), check_shard(shard)
+        path, store_shard = as_path(store, "store"), check_shard(shard)
         if isinstance(graphs, PreparedGraphs):
             raise InputError("a store prepares its graphs itself; give the graphs, not prepared ones.")
         batch, kernel, compute = resolve(graphs, kernel, compute)
         assert isinstance(batch, GraphBatch)
-        return build_gram(batch, kernel, compute, path, shard_range, client)
+        return build_gram(batch, kernel, compute, path, store_shard, client)
     if shard is not None or client is not None:
         raise InputError(f"{'client' if shard is None else 'shard'} requires store=path.")
     graphs, kernel, compute = resolve(graphs, kernel, compute)
@@ -105,8 +105,9 @@ def cross_gram(rows: Any, cols: Any, kernel: Kernel | None = None, *, compute: C
     """Compute the kernel between n graphs (rows, such as test graphs) and m graphs (cols, such as training graphs).
 
     Features are fitted on ``cols``; a node label that occurs only in ``rows`` is a label like any other, different from
-    all labels of ``cols``. So the result is a block of ``gram`` over all graphs. ``cols`` may be prepared graphs; then
-    leave out the kernel. ``rows`` may then be ``cols.prepare_rows(graphs)``.
+    all labels of ``cols``. So the result is a block of ``gram`` over all graphs, except for kernels on descriptors,
+    whose scales are fitted on ``cols`` alone. ``cols`` may be prepared graphs; then leave out the kernel. ``rows`` may
+    then be ``cols.prepare_rows(graphs)``.
 
     Returns
     -------

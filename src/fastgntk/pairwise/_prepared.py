@@ -308,10 +308,11 @@ class _EncodedGraphs:
     ) -> list[PreparedGraphs]:
         """Prepare all sets with the chosen engine of each leaf; with ``cols``, the last set is rows for those."""
         prepared = [PreparedGraphs(kernel, compute, batch, self.features, self.scalings) for batch in self.batches]
-        for leaf, batches in self.by_leaf.items():
-            col_graphs = None if cols is None else cols[leaf]
-            for graphs, batch in zip(reversed(prepared), reversed(batches), strict=True):
-                col_graphs = graphs.graphs_by_leaf[leaf] = PreparedLeaf.prepare(leaf, batch, choices[leaf], col_graphs)
+        for leaf, (*row_batches, last_batch) in self.by_leaf.items():
+            last = PreparedLeaf.prepare(leaf, last_batch, choices[leaf], None if cols is None else cols[leaf])
+            rows = [PreparedLeaf.prepare(leaf, batch, choices[leaf], last) for batch in row_batches]
+            for graphs, prepared_leaf in zip(prepared, [*rows, last], strict=True):
+                graphs.graphs_by_leaf[leaf] = prepared_leaf
         return prepared
 
 

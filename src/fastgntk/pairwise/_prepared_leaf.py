@@ -53,7 +53,7 @@ class PreparedLeaf:
 
     @classmethod
     def prepare(cls, leaf: Leaf, batch: GraphBatch, choice: EngineChoice, cols: Self | None = None) -> Self:
-        """Do all work that needs one graph only, and cut the graphs into groups.
+        """Do the quick work for each graph, and divide the graphs into groups; :meth:`build` does the rest.
 
         ``cols`` are the column graphs, if these are rows of a matrix with other graphs.
         """

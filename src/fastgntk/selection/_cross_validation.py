@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, Self, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from fastgntk._util.arrays import Ints
+from fastgntk._util.arrays import Array, Ints
 from fastgntk._util.checks import check_integer
 from fastgntk.errors import InputError
 from fastgntk.models import Split, stratified_folds
@@ -39,6 +39,12 @@ class NestedSplits(NamedTuple):
         """Return the index of the outer split to which each of the flattened splits belongs."""
         groups = [np.full(len(group), k) for k, group in enumerate(self.inner)]
         return np.concatenate([np.arange(len(self.outer)), *groups])
+
+    def separate(self, values: Array) -> tuple[Array, Array]:
+        """Separate values (k, splits, C) into outer ones (k, outer, C) and inner ones (k, outer, inner, C)."""
+        k, _, n_C = values.shape
+        n_outer, n_inner = len(self.outer), len(self.inner[0]) if self.inner else 0
+        return values[:, :n_outer], values[:, n_outer:].reshape(k, n_outer if self.inner else 0, n_inner, n_C)
 
 
 @dataclass(frozen=True, eq=False)

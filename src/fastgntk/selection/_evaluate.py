@@ -178,24 +178,26 @@ def evaluate_each(
     if not isinstance(cvs, Sequence) or not cvs:
         example = "[CrossValidation(random_state=seed) for seed in range(3)]"
         raise InputError(f"cvs must be a sequence of cross-validations, such as {example}, but is {cvs!r}.")
-    splits = [check_cv(cv).split(labels) for cv in cvs]
+    nested_splits = [check_cv(cv).split(labels) for cv in cvs]
     candidates, Cs = check_candidates(kernels, Grid.default(len(batch)).for_graphs(batch))
     designs = [check_cv(cv).resolve(len(batch), len(candidates)) for cv in cvs]
     compute = check_compute(compute)
     check_sketches(candidates, compute)
-    kept = [np.ones((len(candidates), len(nested.outer)), dtype=bool) for nested in splits]
+    kept = [np.ones((len(candidates), len(nested.outer)), dtype=bool) for nested in nested_splits]
     screening_seconds = np.zeros(2)
     screened = any(design.n_finalists is not None for design in designs)
     stages = _split_progress(progress, 2 if screened else 1)
     if screened:
-        errors, screening_seconds = _screen(batch, labels, candidates, designs, splits, compute, stages[0])
+        errors, screening_seconds = _screen(batch, labels, candidates, designs, nested_splits, compute, stages[0])
         kept = [choose_finalists(part, design.n_finalists) for part, design in zip(errors, designs, strict=True)]
     # Whether an SVM is fitted, kernels × splits of all designs.
-    fitted = np.concatenate([part[:, nested.outer_index()] for part, nested in zip(kept, splits, strict=True)], axis=1)
-    flat = [split for nested in splits for split in nested.flatten()]
+    fitted = np.concatenate(
+        [part[:, nested.outer_index()] for part, nested in zip(kept, nested_splits, strict=True)], axis=1
+    )
+    flat = [split for nested in nested_splits for split in nested.flatten()]
     svm_scores = _score_svms(batch, labels, candidates, Cs, flat, fitted, compute, stages[-1])
     results, last = [], 0
-    for design, nested in zip(designs, splits, strict=True):
+    for design, nested in zip(designs, nested_splits, strict=True):
         first, last = last, last + len(nested.flatten())
         part = svm_scores.of_splits(slice(first, last))
         results.append(_make_evaluation(design, nested, labels, candidates, Cs, part, screening_seconds))
@@ -269,7 +271,7 @@ def _screen(
     labels: NDArray[Any],
     candidates: Sequence[Kernel],
     designs: Sequence[CrossValidation],
-    splits: Sequence[NestedSplits],
+    nested_splits: Sequence[NestedSplits],
     compute: Compute,
     progress: StageProgress | None,
 ) -> tuple[list[Array], Array]:
@@ -278,7 +280,7 @@ def _screen(
     Also return the seconds for kernels and for errors.
     """
     sets = []
-    for design, nested in zip(designs, splits, strict=True):
+    for design, nested in zip(designs, nested_splits, strict=True):
         # With du2019 all graphs take part in every choice.
         all_graphs = [np.arange(len(batch))] * len(nested.outer)
         sets.append([train for train, _ in nested.outer] if design.protocol == "nested" else all_graphs)
@@ -317,12 +319,12 @@ def _score_svms(
 
 def _rank(scores: Array, nested: NestedSplits) -> tuple[Array, Array]:
     """Return the accuracy on the test graphs, and the score of the choice, shape (outer splits, kernels · C) each."""
-    outer = len(nested.outer)
-    tested = scores[:, :outer].transpose(1, 0, 2).reshape(outer, -1)
-    if not nested.inner:
-        return tested, np.broadcast_to(tested.mean(axis=0).round(_DIGITS), tested.shape)
-    within = scores[:, outer:].reshape(len(scores), outer, -1, scores.shape[2])
-    return tested, within.mean(axis=2).round(_DIGITS).transpose(1, 0, 2).reshape(outer, -1)
+    tested, within = nested.separate(scores)
+    n_outer = tested.shape[1]
+    reported = np.broadcast_to(tested.mean(axis=1, keepdims=True), tested.shape)
+    ranking = within.mean(axis=2) if nested.inner else reported
+    tested, ranking = (values.transpose(1, 0, 2).reshape(n_outer, -1) for values in (tested, ranking))
+    return tested, ranking.round(_DIGITS)
 
 
 def _mean_of_known(ranking: Array) -> Array:

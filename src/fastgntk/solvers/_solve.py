@@ -95,6 +95,8 @@ def choose_solver(
 ) -> SolverChoice:
     """Return the solver for n graphs and the reason; ``stored`` means that kernel values are read from disk.
 
+    ``"features"`` is not a solver of :func:`solve`: estimators then use random features in place of the kernel.
+
     >>> choose_solver("auto", 5_000, memory="4GB")
     SolverChoice(solver='cholesky', reason='exact, and quick up to 10,000 graphs')
     >>> [choose_solver("auto", n, memory="4GB").solver for n in (15_000, 50_000, 200_000)]
@@ -105,7 +107,7 @@ def choose_solver(
     landmarks = min(n, default_rank(n) if rank is None else rank)
     matrix, columns = 8 * n * n, 8 * n * landmarks
     available = memory_budget(memory)
-    if n <= _MAX_CHOLESKY_GRAPHS and matrix <= available:  # the default of `solve`
+    if n <= _MAX_CHOLESKY_GRAPHS and matrix <= available:
         return SolverChoice("cholesky", f"exact, and quick up to {_MAX_CHOLESKY_GRAPHS:,} graphs")
     # Besides the matrix, cg needs columns, features and an orthogonal factor; nystrom only needs these.
     if matrix + 4 * columns <= available:
