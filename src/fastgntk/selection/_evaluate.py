@@ -232,7 +232,7 @@ def _make_evaluation(
 ) -> Evaluation:
     """Return the result of one design from the scores of its splits."""
     tested, ranking = _rank(svm_scores.scores, nested)
-    picked = np.where(np.isnan(ranking), -np.inf, ranking).argmax(axis=1)
+    picked = np.where(np.isnan(ranking), -np.inf, ranking.round(_DIGITS)).argmax(axis=1)
     return Evaluation(
         protocol=design.protocol,
         accuracies=tuple(float(tested[k, best]) for k, best in enumerate(picked)),
@@ -324,7 +324,7 @@ def _rank(scores: Array, nested: NestedSplits) -> tuple[Array, Array]:
     reported = np.broadcast_to(tested.mean(axis=1, keepdims=True), tested.shape)
     ranking = within.mean(axis=2) if nested.inner else reported
     tested, ranking = (values.transpose(1, 0, 2).reshape(n_outer, -1) for values in (tested, ranking))
-    return tested, ranking.round(_DIGITS)
+    return tested, ranking
 
 
 def _mean_of_known(ranking: Array) -> Array:
