@@ -8,7 +8,7 @@ q_u the norm of node u after Â and p_u = c_u q_u after the scale, both before t
     Σ = (c_φ/2)^R p_u p_v λ,         K = p_u p_v θ.
 
 An NNGP needs no θ. With typed edges Â Σ Â'ᵀ is a sum of such products over the relations. With a residual connection
-the factors 1/q become f of `add_residual`, and r_u r_v ⟨x̂_u, x̂_v⟩ is added to λ and θ.
+the factors 1/q become f of `add_residual`, and g_u g_v ⟨x̂_u, x̂_v⟩ is added to λ and θ.
 """
 
 from dataclasses import dataclass, replace
@@ -45,7 +45,7 @@ class _DecoupledGroup:
     directions: list[Matrix]  # rows of Â X as unit vectors, (N, d) for each relation; with a residual, times f q
     neighbour_factor: Array  # (L, N), f of `add_residual`; without a residual 1/q, or 0 where q is 0
     unit: Matrix  # features as unit vectors, (N, d)
-    initial_factor: Array  # (L, N), r of the residual
+    initial_factor: Array  # (L, N), g of `add_residual`
     p: Array  # (L, N), before the layers
 
     def __len__(self) -> int:
@@ -159,26 +159,26 @@ def _norms(
     """
     neighbour_factor, initial_factor, p = np.zeros((3, kernel.blocks, len(q)))
     initial = multiply_directions([unit], [unit]) if kernel.has_residual else None
-    sigma, previous = np.empty((0, 0)), feature_norms
-    for level in range(kernel.blocks):
-        if level:
+    sigma, p_out = np.empty((0, 0)), feature_norms
+    for block in range(kernel.blocks):
+        if block:
             sigma = _aggregate(aggregation, aggregation, sigma)
             q = np.sqrt(np.maximum(np.diag(sigma), 0.0))
-        q, scaled = aggregation.scaled_norms(q, previous, kernel, squared=level > 0)
-        neighbour_factor[level], initial_factor[level], p[level] = add_residual(q, scaled, feature_norms, kernel)
-        if level == 0 and initial is not None:
+        q, scaled = aggregation.scaled_norms(q, p_out, kernel, squared=block > 0)
+        neighbour_factor[block], initial_factor[block], p[block] = add_residual(q, scaled, feature_norms, kernel)
+        if block == 0 and initial is not None:
             directions = [scale_rows(relation, neighbour_factor[0] * q) for relation in directions]
-        previous = p[level] * block_gain(kernel)
-        if level + 1 < kernel.blocks:
-            if level:
-                sigma *= np.multiply.outer(neighbour_factor[level], neighbour_factor[level])
+        p_out = p[block] * block_gain(kernel)
+        if block + 1 < kernel.blocks:
+            if block:
+                sigma *= np.multiply.outer(neighbour_factor[block], neighbour_factor[block])
             else:
                 sigma = multiply_directions(directions, directions)
             if initial is not None:
-                sigma += np.multiply.outer(initial_factor[level], initial_factor[level]) * initial
+                sigma += np.multiply.outer(initial_factor[block], initial_factor[block]) * initial
             for _ in range(kernel.layers):
                 sigma = kappa1(sigma, linear_share(kernel))
-            sigma *= np.multiply.outer(previous, previous)
+            sigma *= np.multiply.outer(p_out, p_out)
     return directions, neighbour_factor, initial_factor, p
 
 

@@ -11,7 +11,7 @@ p_out = (c_φ/2)^(R/2) p_l those after the layers, and P_l = diag(p_out), everyt
 An NNGP needs no Θ, and its readout is of Λ. The loops contain no division and no scale, and deep kernels overflow only
 where their values do. The first Λ is computed from unit vectors, the rows of D_1 = unit(Q_1 X). With typed edges
 D Λ D'ᵀ is a sum over relations, and D_1 has the Q_1 X of all relations side by side. A residual connection is one more
-relation, the first, between colours and features: D_l = f_l Q_l P_(l−1), and r_u r_v ⟨x̂_u, x̂_v⟩ is added, with f and r
+relation, the first, between colours and features: D_l = f_l Q_l P_(l−1), and g_u g_v ⟨x̂_u, x̂_v⟩ is added, with f and g
 of `add_residual`.
 """
 
@@ -97,7 +97,7 @@ class Lossless(Engine[Network, ColourState, tuple[Network, GroupColours]]):
         measure_norms(*task, state.rows, kernel.layers, linear, gain, scale, kernel.residual, cancelled)
 
     def finish_preparation(self, state: ColourState) -> ColourState:
-        """Normalise the operators: D_l = q_l⁻¹ Q_l P_(l−1), with a residual f_l Q_l P_(l−1) and r_l x̂."""
+        """Normalise the operators: D_l = q_l⁻¹ Q_l P_(l−1), with a residual f_l Q_l P_(l−1) and g_l x̂."""
         rows, kernel = state.rows, state.kernel
         level_start, indptr, indices = rows.level_start, rows.indptr, rows.indices
         data = rows.data.copy()

@@ -22,7 +22,7 @@ def scale_norms(q: Array, operand: Array, kernel: Network) -> Array:
 
 
 def add_residual(q: Array, scaled: Array, feature_norm: Array, kernel: Network) -> tuple[Array, Array, Array]:
-    """Return f, r and p with which a node becomes p (f a + r x̂), a unit vector times its norm p.
+    """Return f, g and p with which a node becomes p (f a + g x̂), a unit vector times its norm p.
 
     a is the aggregated node, of norm ``q`` and after the scale of norm ``scaled``; x̂ is the direction of its features,
     of norm ``feature_norm``. By the residual connection the node is √(1 − α) c a and √α x in orthogonal spaces, α = 0

@@ -50,7 +50,7 @@ class SelectionRecord:
     ``"du2019"`` over the reported folds; with ``n_finalists`` over those outer folds in which the kernel was one, and
     NaN if it never was."""
     engines: tuple[str, ...]
-    """Engine of each kernel, empty if no SVM was fitted.
+    """Engine of each kernel, empty if no SVM was fitted in any cross-validation of the call.
 
     Engines agree to 1e-8, a difference that can change a support vector.
     """

@@ -58,7 +58,7 @@ def measure_norms(
                 widest = max(widest, _distinct(colours[level], offsets[g], offsets[g + 1], position, old))
     lam, sums = np.empty((widest, widest)), np.empty((widest, n_relations * widest))
     old_p, new_p, new_q = np.empty(widest), np.empty(widest), np.empty(widest)
-    factor, initial_factor = np.empty(widest), np.empty(widest)  # with a residual: f q and r of `add_residual`
+    factor, initial_factor = np.empty(widest), np.empty(widest)  # with a residual: f q and g of `add_residual`
     dense = np.zeros(n_relations * colouring.n_features)
     for g in range(start, stop):
         first, last = offsets[g], offsets[g + 1]
