@@ -86,7 +86,7 @@ class NodePairs:
         return add_up((relation @ (relation[new][:, old] @ matrix).T).T for relation in self._relations)
 
     def _initial(self, level: int, rows: Ints | slice) -> Array:
-        """Return r_u r_v ⟨x̂_u, x̂_v⟩ of some rows, the term of the residual connection."""
+        """Return g_u g_v ⟨x̂_u, x̂_v⟩ of some rows, the term of the residual connection."""
         outer = np.multiply.outer(self._initial_factor[level, rows], self._initial_factor[level])
         return np.asarray(outer * multiply_directions([self._unit[rows]], [self._unit]))
 
