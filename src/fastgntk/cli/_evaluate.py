@@ -40,7 +40,7 @@ class FoldOptions(OptionGroup):
     )
     finalists: int | None = option(
         "Number of kernels for which SVMs are fitted in each fold, those with the best leave-one-out of ridge "
-        "regression on its training graphs; by default 12 up to 500 graphs, 20 up to 2,000, else 8, at least three "
+        "regression on its training graphs; by default 12 up to 500 graphs, 20 up to 2,000, else 8, but at least three "
         "tenths of the kernels; all with du2019.",
         None,
     )
