@@ -71,7 +71,7 @@ def test_nested_never_selects_on_the_test_fold(monkeypatch, rings):
 
     def with_random_outer_scores(kernel, y, splits, Cs):
         scores, stopped = original(kernel, y, splits, Cs)
-        scores[:3] = np.random.default_rng(int(abs(kernel).sum())).random(scores[:3].shape)
+        scores[0] = np.random.default_rng(int(abs(kernel).sum())).random(len(Cs))  # the outer split comes first
         return scores, stopped
 
     monkeypatch.setattr(module, "score_splits", with_random_outer_scores)
@@ -92,12 +92,10 @@ def test_inner_folds_stay_within_the_training_part(monkeypatch, rings):
 
     monkeypatch.setattr(module, "score_splits", recording)
     evaluate(rings, kernels=SMALL, cv=CrossValidation(folds=3, inner_folds=4, inner_repeats=2), compute=SINGLE)
-    splits = seen[0]
-    assert len(splits) == 3 + 3 * 4 * 2
-    assert sorted(np.concatenate([test for _, test in splits[:3]]).tolist()) == list(range(60))
-    for k in range(3):
-        outer_train, outer_test = splits[k]
-        inner = splits[3 + 8 * k : 3 + 8 * (k + 1)]
+    folds = seen[:3]  # those of the first kernel, the outer split first
+    assert [len(splits) for splits in folds] == [1 + 4 * 2] * 3
+    assert sorted(np.concatenate([splits[0][1] for splits in folds]).tolist()) == list(range(60))
+    for (outer_train, outer_test), *inner in folds:
         for draw in (inner[:4], inner[4:]):
             assert sorted(np.concatenate([test for _, test in draw]).tolist()) == sorted(outer_train.tolist())
         assert [test.tolist() for _, test in inner[:4]] != [test.tolist() for _, test in inner[4:]]
@@ -354,8 +352,7 @@ def test_rounding_errors_do_not_break_ties(monkeypatch, rings):
 
     def same_numbers_in_another_order(K, y, splits, Cs):
         scores = np.tile(np.linspace(0.1, 0.9, len(splits))[:, None], len(Cs))
-        groups = scores[3:].reshape(3, -1, len(Cs))
-        groups[:] = groups[:, orders.permutation(groups.shape[1])]
+        scores[1:] = scores[1 + orders.permutation(len(splits) - 1)]  # the first is the outer split
         return scores, np.zeros(len(splits), dtype=int)
 
     monkeypatch.setattr(module, "score_splits", same_numbers_in_another_order)

@@ -250,15 +250,15 @@ def nested_selection(
     """Choose a kernel and C within the training part of each fold, with the folds, SVMs and units of ``evaluate``."""
     from joblib import Parallel, delayed
 
-    nested = cv.split(y)
-    scored = Parallel(n_jobs=workers)(delayed(score_splits)(K, y, nested.flatten(), Cs) for K in kernels)
-    scores = np.stack([accuracies for accuracies, _ in scored])  # kernel × split × C
-    folds = len(nested.outer)
-    within = scores[:, folds:].reshape(len(kernels), folds, -1, len(Cs)).mean(axis=2).round(12)
-    best = within.transpose(1, 0, 2).reshape(folds, -1).argmax(axis=1)
-    kernel, C = best // len(Cs), best % len(Cs)
+    folds = cv.split(y)
+    splits = [split for fold in folds for split in (fold.split, *fold.inner)]
+    scored = Parallel(n_jobs=workers)(delayed(score_splits)(K, y, splits, Cs) for K in kernels)
+    scores = np.stack([accuracies for accuracies, _ in scored]).reshape(len(kernels), len(folds), -1, len(Cs))
+    tested, within = scores[:, :, 0], scores[:, :, 1:].mean(axis=2).round(12)  # kernels × folds × C
+    best = within.transpose(1, 0, 2).reshape(len(folds), -1).argmax(axis=1)
+    kernel, C = np.unravel_index(best, (len(kernels), len(Cs)))
     return Selection(
-        accuracies=tuple(scores[kernel, np.arange(folds), C].tolist()),
+        accuracies=tuple(tested[kernel, np.arange(len(folds)), C].tolist()),
         kernels=tuple(kernel.tolist()),
         Cs=tuple(float(Cs[i]) for i in C),
         fits=scores.size,

@@ -4,6 +4,7 @@
 ``_search``             :class:`GraphRegressorCV`, :class:`GraphClassifierCV`, :class:`Search`
 ``_comparison``         comparison of kernels by closed-form leave-one-out; weights of the levels
 ``_evaluate``           :func:`evaluate`: cross-validated accuracy, nested or as in Du et al.
+``_evaluation``         :class:`Evaluation`: its result, with all intermediate scores
 ``_cross_validation``   :class:`CrossValidation`: folds, protocol and seed, and the splits
 ``_screening``          the most promising kernels, by closed-form leave-one-out on the training graphs
 ``_out_of_fold``        :class:`OutOfFold`: out-of-fold predictions with decision functions, for reports
@@ -17,7 +18,8 @@
 """
 
 from fastgntk.selection._cross_validation import CrossValidation, inner_splits, outer_splits, read_folds
-from fastgntk.selection._evaluate import Evaluation, FoldChoice, SelectionRecord, evaluate, evaluate_each
+from fastgntk.selection._evaluate import evaluate, evaluate_each
+from fastgntk.selection._evaluation import Evaluation, FoldChoice, SelectionRecord
 from fastgntk.selection._families import count_families, describe_choices, kernel_family
 from fastgntk.selection._grid import Candidates, Grid, StageProgress
 from fastgntk.selection._out_of_fold import DecisionFunctions, KernelMatrix, OutOfFold

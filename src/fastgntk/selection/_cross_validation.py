@@ -9,12 +9,12 @@ from typing import Any, Literal, NamedTuple, Self, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from fastgntk._util.arrays import Array, Ints
+from fastgntk._util.arrays import Ints
 from fastgntk._util.checks import check_integer
 from fastgntk.errors import InputError
 from fastgntk.models import Split, stratified_folds
 
-__all__ = ["CrossValidation", "NestedSplits", "Protocol", "check_cv", "inner_splits", "outer_splits", "read_folds"]
+__all__ = ["CrossValidation", "OuterFold", "Protocol", "check_cv", "inner_splits", "outer_splits", "read_folds"]
 
 Protocol = Literal["nested", "du2019"]
 
@@ -24,27 +24,12 @@ _LEAST_FRACTION = 0.3  # of the kernels; ridge regression does not rank them as 
 _SEED_STEP = 1_000  # between draws of inner folds; seeds that differ by less share no draw
 
 
-class NestedSplits(NamedTuple):
-    """The splits of a cross-validation."""
+class OuterFold(NamedTuple):
+    """The split of an outer fold, and the splits of its training graphs."""
 
-    outer: list[Split]
-    inner: list[list[Split]]
-    """Splits of the training graphs of each outer split, draw by draw; empty for ``"du2019"``."""
-
-    def flatten(self) -> list[Split]:
-        """Return all splits, the outer ones first."""
-        return self.outer + [split for group in self.inner for split in group]
-
-    def outer_index(self) -> Ints:
-        """Return the index of the outer split to which each of the flattened splits belongs."""
-        groups = [np.full(len(group), k) for k, group in enumerate(self.inner)]
-        return np.concatenate([np.arange(len(self.outer)), *groups])
-
-    def separate(self, values: Array) -> tuple[Array, Array]:
-        """Separate values (k, splits, C) into outer ones (k, outer, C) and inner ones (k, outer, inner, C)."""
-        k, _, n_C = values.shape
-        n_outer, n_inner = len(self.outer), len(self.inner[0]) if self.inner else 0
-        return values[:, :n_outer], values[:, n_outer:].reshape(k, n_outer if self.inner else 0, n_inner, n_C)
+    split: Split
+    inner: list[Split]
+    """Draw by draw; empty with ``"du2019"``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,15 +83,16 @@ class CrossValidation:
             n_finalists = None
         return replace(self, inner_repeats=self.inner_repeats or repeats, n_finalists=n_finalists)
 
-    def split(self, y: NDArray[Any]) -> NestedSplits:
+    def split(self, y: NDArray[Any]) -> list[OuterFold]:
         """Return the splits of graphs with classes y (n,)."""
         outer = outer_splits(y, self.folds, self.random_state)
         if self.protocol != "nested":
-            return NestedSplits(outer, [])
+            return [OuterFold(split, []) for split in outer]
         repeats = self.resolve(len(y), 1).inner_repeats or 1
         seeds = [(self.random_state + _SEED_STEP * i) % 2**32 for i in range(repeats)]
         draws = [inner_splits(y, outer, self.inner_folds, seed) for seed in seeds]
-        return NestedSplits(outer, [[split for draw in draws for split in draw[k]] for k in range(len(outer))])
+        inner = [[split for draw in draws for split in draw[k]] for k in range(len(outer))]
+        return [OuterFold(*fold) for fold in zip(outer, inner, strict=True)]
 
 
 def check_cv(cv: Any) -> CrossValidation:

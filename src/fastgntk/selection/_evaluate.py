@@ -5,107 +5,29 @@ computed for each split with scales that are fitted to its training graphs.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fastgntk._util.arrays import Array, Bools, Ints
+from fastgntk._util.arrays import Array, Ints
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch, as_graphs
 from fastgntk.kernels import Kernel
-from fastgntk.models import Split, check_classes, score_splits
+from fastgntk.models import check_classes, score_splits
 from fastgntk.pairwise import Compute, check_compute
-from fastgntk.selection._cross_validation import CrossValidation, NestedSplits, Protocol, check_cv
+from fastgntk.selection._cross_validation import CrossValidation, OuterFold, check_cv
+from fastgntk.selection._evaluation import Evaluation, FoldChoice, SelectionRecord
 from fastgntk.selection._fold_grams import FoldGrams, map_folds
 from fastgntk.selection._grid import Candidates, Grid, StageProgress, check_candidates, check_sketches
-from fastgntk.selection._score_kernels import score_kernels
-from fastgntk.selection._screening import choose_finalists, screening_sample, screening_score
+from fastgntk.selection._score_kernels import KernelScores, score_kernels
+from fastgntk.selection._screening import screening_sample, screening_score, smallest
 
-__all__ = ["FoldChoice", "Evaluation", "SelectionRecord", "evaluate", "evaluate_each"]
+__all__ = ["evaluate", "evaluate_each"]
 
 _DIGITS = 12  # of mean accuracies, so that rounding errors do not decide ties
-
-
-@dataclass(frozen=True)
-class FoldChoice:
-    """The kernel and the C chosen for one outer fold."""
-
-    kernel: Kernel
-    C: float
-
-
-@dataclass(frozen=True, eq=False)
-class SelectionRecord:
-    """Intermediate results of an evaluation, from which reports refit the SVM of each outer fold."""
-
-    folds: tuple[Split, ...]
-    """Indices of the training and test graphs of each outer fold."""
-    kernels: tuple[Kernel, ...]
-    C: tuple[float, ...]
-    scores: Array
-    """Mean score of each kernel and C, shape (kernels, C): over the inner folds of all outer folds, or with
-    ``"du2019"`` over the reported folds; with ``n_finalists`` over those outer folds in which the kernel was one, and
-    NaN if it never was."""
-    engines: tuple[str, ...]
-    """Engine of each kernel, empty if no SVM was fitted in any cross-validation of the call.
-
-    Engines agree to 1e-8, a difference that can change a support vector.
-    """
-    cv: CrossValidation
-    """The options, with defaults resolved."""
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """Result of :func:`evaluate`."""
-
-    protocol: Protocol
-    accuracies: tuple[float, ...]
-    """Accuracy of each outer fold."""
-    choices: tuple[FoldChoice, ...]
-    """One for each outer fold; with ``"du2019"`` all are equal."""
-    n_graphs: int
-    n_classes: int
-    engine: str
-    kernel_seconds: float
-    learning_seconds: float
-    n_fits: int
-    """Number of support vector machines."""
-    n_unconverged: int
-    """Number of support vector machines stopped before they converged."""
-    record: SelectionRecord
-    """The intermediate results; not in :meth:`to_dict`."""
-
-    @property
-    def mean(self) -> float:
-        """Mean accuracy over the folds."""
-        return float(np.mean(self.accuracies))
-
-    @property
-    def std(self) -> float:
-        """Standard deviation of the accuracy over the folds."""
-        return float(np.std(self.accuracies))
-
-    @property
-    def optimistic(self) -> bool:
-        """Whether the reported folds were also used for selection."""
-        return self.protocol == "du2019"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain Python values, for JSON."""
-        out = {k: v for k, v in self.__dict__.items() if k not in ("choices", "accuracies", "record")}
-        return out | {
-            "accuracy_mean": self.mean,
-            "accuracy_std": self.std,
-            "optimistic": self.optimistic,
-            "accuracies": list(self.accuracies),
-            "choices": [{"kernel": repr(c.kernel), "C": c.C} for c in self.choices],
-            "kernels": [repr(kernel) for kernel in self.record.kernels],
-            "C": list(self.record.C),
-        }
 
 
 def evaluate(
@@ -178,152 +100,165 @@ def evaluate_each(
     if not isinstance(cvs, Sequence) or not cvs:
         example = "[CrossValidation(random_state=seed) for seed in range(3)]"
         raise InputError(f"cvs must be a sequence of cross-validations, such as {example}, but is {cvs!r}.")
-    nested_splits = [check_cv(cv).split(labels) for cv in cvs]
-    candidates, Cs = check_candidates(kernels, Grid.default(len(batch)).for_graphs(batch))
-    designs = [check_cv(cv).resolve(len(batch), len(candidates)) for cv in cvs]
+    folds = [check_cv(cv).split(labels) for cv in cvs]
+    kernels, Cs = check_candidates(kernels, Grid.default(len(batch)).for_graphs(batch))
     compute = check_compute(compute)
-    check_sketches(candidates, compute)
-    kept = [np.ones((len(candidates), len(nested.outer)), dtype=bool) for nested in nested_splits]
-    screening_seconds = np.zeros(2)
-    screened = any(design.n_finalists is not None for design in designs)
-    stages = _split_progress(progress, 2 if screened else 1)
-    if screened:
-        errors, screening_seconds = _screen(batch, labels, candidates, designs, nested_splits, compute, stages[0])
-        kept = [choose_finalists(part, design.n_finalists) for part, design in zip(errors, designs, strict=True)]
-    # Whether an SVM is fitted, kernels × splits of all designs.
-    fitted = np.concatenate(
-        [part[:, nested.outer_index()] for part, nested in zip(kept, nested_splits, strict=True)], axis=1
-    )
-    flat = [split for nested in nested_splits for split in nested.flatten()]
-    svm_scores = _score_svms(batch, labels, candidates, Cs, flat, fitted, compute, stages[-1])
-    results, last = [], 0
-    for design, nested in zip(designs, nested_splits, strict=True):
-        first, last = last, last + len(nested.flatten())
-        part = svm_scores.of_splits(slice(first, last))
-        results.append(_make_evaluation(design, nested, labels, candidates, Cs, part, screening_seconds))
-    return results
+    check_sketches(kernels, compute)
+    task = _Task(batch, labels, kernels, Cs, compute)
+    designs = [_design(check_cv(cv), some, task) for cv, some in zip(cvs, folds, strict=True)]
+    searches = [search for design in designs for search in design.searches]
+    screened = any(design.cv.n_finalists is not None for design in designs)
+    stages = [_choose_finalists(task, designs, _half(progress, 0))] if screened else []
+    stages.append(_score_finalists(task, searches, _half(progress, 1) if screened else progress))
+    return [_make_evaluation(task, design, stages) for design in designs]
+
+
+class _Task(NamedTuple):
+    """What all designs share."""
+
+    batch: GraphBatch
+    labels: NDArray[Any]
+    kernels: list[Kernel]
+    Cs: tuple[float, ...]
+    compute: Compute
 
 
 class _SVMScores(NamedTuple):
-    """Results of :func:`_score_svms`."""
+    """Results of support vector machines with one kernel in one outer fold."""
 
-    fitted: Bools  # kernels × splits, whether SVMs are fitted
-    scores: Array  # kernels × splits × C, NaN where no SVM is fitted
-    n_unconverged: Ints  # kernels × splits, fits stopped early
-    engines: tuple[str, ...]  # of each kernel, empty if it is not used
-    kernel_seconds: float
-    learning_seconds: float
-
-    def of_splits(self, chosen: slice) -> "_SVMScores":
-        """Return the scores of some of the splits."""
-        return self._replace(
-            fitted=self.fitted[:, chosen], scores=self.scores[:, chosen], n_unconverged=self.n_unconverged[:, chosen]
-        )
+    tested: Array  # (C,), accuracy on the test graphs
+    inner: Array  # (inner splits, C), accuracies
+    n_unconverged: int
 
 
-def _make_evaluation(
-    design: CrossValidation,
-    nested: NestedSplits,
-    labels: NDArray[Any],
-    candidates: Sequence[Kernel],
-    Cs: tuple[float, ...],
-    svm_scores: _SVMScores,
-    screening_seconds: Array,
-) -> Evaluation:
-    """Return the result of one design from the scores of its splits."""
-    tested, ranking = _rank(svm_scores.scores, nested)
-    picked = np.where(np.isnan(ranking), -np.inf, ranking.round(_DIGITS)).argmax(axis=1)
+@dataclass(eq=False)
+class _FoldSearch:
+    """The search for a kernel and C in one outer fold."""
+
+    fold: OuterFold
+    training: Ints
+    """The graphs on which the choice may depend."""
+    finalists: Ints
+    """Indices of the kernels for which support vector machines are fitted."""
+    scores: dict[int, _SVMScores] = field(default_factory=dict)
+    """Those of the finalists, by index."""
+
+
+class _Design(NamedTuple):
+    """One of the cross-validations."""
+
+    cv: CrossValidation  # with defaults resolved
+    searches: list[_FoldSearch]
+
+
+def _design(cv: CrossValidation, folds: list[OuterFold], task: _Task) -> _Design:
+    """Return a design in which all kernels are finalists."""
+    nested = cv.protocol == "nested"
+    graphs, kernels = np.arange(len(task.batch)), np.arange(len(task.kernels))
+    searches = [_FoldSearch(fold, fold.split[0] if nested else graphs, kernels) for fold in folds]
+    return _Design(cv.resolve(len(graphs), len(kernels)), searches)
+
+
+def _half(progress: StageProgress | None, index: int) -> StageProgress | None:
+    """Return a callback for the first or second half of each stage."""
+    return None if progress is None else partial(_report_half, progress, index)
+
+
+def _report_half(progress: StageProgress, index: int, stage: str, done: int, total: int) -> None:
+    progress(stage, index * total + done, 2 * total)
+
+
+def _choose_finalists(task: _Task, designs: Sequence[_Design], progress: StageProgress | None) -> KernelScores:
+    """Keep the kernels with the smallest leave-one-out errors on the training graphs, in each outer fold."""
+    searches = [(search, design.cv.n_finalists) for design in designs for search in design.searches]
+    sample = screening_sample(len(task.batch))
+    score = screening_score(task.labels, [search.training for search, _ in searches], sample)
+    n_jobs = task.compute.threads
+    results = score_kernels(score, task.batch[sample], task.kernels, task.compute, n_jobs=n_jobs, progress=progress)
+    for errors, (search, count) in zip(np.stack(results.scores, axis=1), searches, strict=True):
+        search.finalists = smallest(errors, count)
+    return results
+
+
+def _score_finalists(task: _Task, searches: Sequence[_FoldSearch], progress: StageProgress | None) -> KernelScores:
+    """Fill in the scores of all finalists; a kernel that is one in several folds is computed once."""
+    used = np.unique(np.concatenate([search.finalists for search in searches])).tolist()
+    searches_with = {i: [search for search in searches if i in search.finalists] for i in used}
+    folds = [[search.fold for search in searches_with[i]] for i in used]
+    score = partial(_score_kernel, y=task.labels, folds=folds, Cs=task.Cs)
+    kernels, n_jobs = [task.kernels[i] for i in used], task.compute.threads
+    results = score_kernels(score, task.batch, kernels, task.compute, n_jobs=n_jobs, progress=progress)
+    for i, kernel_scores in zip(used, results.scores, strict=True):
+        for search, scores in zip(searches_with[i], kernel_scores, strict=True):
+            search.scores[i] = scores
+    engines = dict(zip(used, results.engines, strict=True))
+    return results._replace(engines=[engines.get(i, "") for i in range(len(task.kernels))])
+
+
+def _score_kernel(
+    matrices: Array | FoldGrams,
+    index: int,
+    *,
+    y: NDArray[Any],
+    folds: Sequence[Sequence[OuterFold]],
+    Cs: Sequence[float],
+) -> list[_SVMScores]:
+    """Return the scores of one kernel in each of its folds."""
+    return [_score_fold(matrices, y, fold, Cs) for fold in folds[index]]
+
+
+def _score_fold(matrices: Array | FoldGrams, y: NDArray[Any], fold: OuterFold, Cs: Sequence[float]) -> _SVMScores:
+    results = map_folds(lambda K, splits: score_splits(K, y, splits, Cs), matrices, [fold.split, *fold.inner])
+    accuracies = np.concatenate([accuracy for accuracy, _ in results])
+    return _SVMScores(accuracies[0], accuracies[1:], sum(int(stopped.sum()) for _, stopped in results))
+
+
+def _make_evaluation(task: _Task, design: _Design, stages: Sequence[KernelScores]) -> Evaluation:
+    """Choose a kernel and C in each outer fold, and return the result of a design with the times of all stages."""
+    engines = stages[-1].engines
+    searches = design.searches
+    tested, ranking = _rank(task, design)
+    folds, shape = np.arange(len(searches)), ranking.shape[1:]
+    rounded = np.where(np.isnan(ranking), -np.inf, ranking.round(_DIGITS))
+    kernel, C = np.unravel_index(rounded.reshape(len(folds), -1).argmax(axis=1), shape)
+    used = np.unique(np.concatenate([search.finalists for search in searches]))
+    n_splits = sum((1 + len(search.fold.inner)) * len(search.finalists) for search in searches)
     return Evaluation(
-        protocol=design.protocol,
-        accuracies=tuple(float(tested[k, best]) for k, best in enumerate(picked)),
-        choices=tuple(FoldChoice(candidates[best // len(Cs)], Cs[best % len(Cs)]) for best in picked),
-        n_graphs=len(labels),
-        n_classes=len(np.unique(labels)),
-        engine=" and ".join(dict.fromkeys(np.array(svm_scores.engines)[svm_scores.fitted.any(axis=1)].tolist())),
-        kernel_seconds=float(screening_seconds[0] + svm_scores.kernel_seconds),
-        learning_seconds=float(screening_seconds[1] + svm_scores.learning_seconds),
-        n_fits=int(svm_scores.fitted.sum()) * len(Cs),
-        n_unconverged=int(svm_scores.n_unconverged.sum()),
+        protocol=design.cv.protocol,
+        accuracies=tuple(tested[folds, kernel, C].tolist()),
+        choices=tuple(FoldChoice(task.kernels[i], task.Cs[k]) for i, k in zip(kernel, C, strict=True)),
+        n_graphs=len(task.labels),
+        n_classes=len(np.unique(task.labels)),
+        engine=" and ".join(dict.fromkeys(engines[i] for i in used)),
+        kernel_seconds=sum(stage.kernel_seconds for stage in stages),
+        learning_seconds=sum(stage.learning_seconds for stage in stages),
+        n_fits=n_splits * len(task.Cs),
+        n_unconverged=sum(scores.n_unconverged for search in searches for scores in search.scores.values()),
         record=SelectionRecord(
-            folds=tuple(nested.outer),
-            kernels=tuple(candidates),
-            C=Cs,
-            scores=_mean_of_known(ranking).reshape(len(candidates), len(Cs)),
-            engines=svm_scores.engines,
-            cv=design,
+            folds=tuple(search.fold.split for search in searches),
+            kernels=tuple(task.kernels),
+            C=task.Cs,
+            scores=_mean_of_known(ranking),
+            engines=tuple(engines),
+            cv=design.cv,
         ),
     )
 
 
-def _split_progress(progress: StageProgress | None, parts: int) -> list[StageProgress | None]:
-    """Return a callback for each of some parts of the work, which share each stage equally."""
-    if progress is None:
-        return [None] * parts
-    return [partial(_report_part, progress, part, parts) for part in range(parts)]
+def _rank(task: _Task, design: _Design) -> tuple[Array, Array]:
+    """Return the accuracy on the test graphs and the score of the choice, shape (outer folds, kernels, C) each.
 
-
-def _report_part(progress: StageProgress, part: int, parts: int, stage: str, done: int, total: int) -> None:
-    progress(stage, part * total + done, parts * total)
-
-
-def _screen(
-    batch: GraphBatch,
-    labels: NDArray[Any],
-    candidates: Sequence[Kernel],
-    designs: Sequence[CrossValidation],
-    nested_splits: Sequence[NestedSplits],
-    compute: Compute,
-    progress: StageProgress | None,
-) -> tuple[list[Array], Array]:
-    """Return the leave-one-out error of each kernel on the training graphs of each outer split, for each design.
-
-    Also return the seconds for kernels and for errors.
+    Both are NaN where a kernel is no finalist.
     """
-    sets = []
-    for design, nested in zip(designs, nested_splits, strict=True):
-        # With du2019 all graphs take part in every choice.
-        all_graphs = [np.arange(len(batch))] * len(nested.outer)
-        sets.append([train for train, _ in nested.outer] if design.protocol == "nested" else all_graphs)
-    sample = screening_sample(len(batch))
-    score = screening_score(labels, [train for group in sets for train in group], sample)
-    results = score_kernels(score, batch[sample], candidates, compute, n_jobs=compute.threads, progress=progress)
-    ends = np.cumsum([len(group) for group in sets])[:-1]
-    seconds = np.array([results.kernel_seconds, results.learning_seconds])
-    return np.split(np.stack(results.scores), ends, axis=1), seconds
-
-
-def _score_svms(
-    batch: GraphBatch,
-    labels: NDArray[Any],
-    candidates: list[Kernel],
-    Cs: Sequence[float],
-    splits: Sequence[Split],
-    fitted: Bools,
-    compute: Compute,
-    progress: StageProgress | None,
-) -> _SVMScores:
-    """Return the accuracies of SVMs for the kernels and splits where ``fitted`` is true, and every C."""
-    used = np.flatnonzero(fitted.any(axis=1))
-    kernels = [candidates[i] for i in used]
-    chosen_splits = [np.flatnonzero(fitted[i]) for i in used]
-    score = partial(_score_kernel, y=labels, splits=splits, Cs=Cs, chosen_splits=chosen_splits)
-    results = score_kernels(score, batch, kernels, compute, n_jobs=compute.threads, progress=progress)
-    scores, n_unconverged = np.full((*fitted.shape, len(Cs)), np.nan), np.zeros(fitted.shape, dtype=np.int64)
-    engines = [""] * len(candidates)
-    for i, chosen, engine, result in zip(used, chosen_splits, results.engines, results.scores, strict=True):
-        engines[i] = engine
-        scores[i, chosen], n_unconverged[i, chosen] = result
-    seconds = results.kernel_seconds, results.learning_seconds
-    return _SVMScores(fitted, scores, n_unconverged, tuple(engines), *seconds)
-
-
-def _rank(scores: Array, nested: NestedSplits) -> tuple[Array, Array]:
-    """Return the accuracy on the test graphs, and the score of the choice, shape (outer splits, kernels · C) each."""
-    tested, within = nested.separate(scores)
-    n_outer = tested.shape[1]
-    reported = np.broadcast_to(tested.mean(axis=1, keepdims=True), tested.shape)
-    ranking = within.mean(axis=2) if nested.inner else reported
-    tested, ranking = (values.transpose(1, 0, 2).reshape(n_outer, -1) for values in (tested, ranking))
+    shape = len(design.searches), len(task.kernels), len(task.Cs)
+    tested, ranking = np.full(shape, np.nan), np.full(shape, np.nan)
+    for k, search in enumerate(design.searches):
+        for i, scores in search.scores.items():
+            tested[k, i] = scores.tested
+            if search.fold.inner:
+                ranking[k, i] = scores.inner.mean(axis=0)
+    if design.cv.protocol == "du2019":
+        ranking[:] = tested.mean(axis=0)
     return tested, ranking
 
 
@@ -332,20 +267,4 @@ def _mean_of_known(ranking: Array) -> Array:
     known = ~np.isnan(ranking)
     count = known.sum(axis=0)
     total = np.where(known, ranking, 0.0).sum(axis=0)
-    return np.asarray(np.divide(total, count, out=np.full(ranking.shape[1], np.nan), where=count > 0))
-
-
-def _score_kernel(
-    matrices: Array | FoldGrams,
-    index: int,
-    *,
-    y: NDArray[Any],
-    splits: Sequence[Split],
-    Cs: Sequence[float],
-    chosen_splits: Sequence[Ints],
-) -> tuple[Array, Ints]:
-    """Return the accuracy for the splits of a kernel and every C, and the number of fits stopped in each split."""
-    chosen = [splits[i] for i in chosen_splits[index]]
-    parts = map_folds(lambda K, some: score_splits(K, y=y, splits=some, Cs=Cs), matrices, chosen)
-    accuracies, n_unconverged = zip(*parts, strict=True)
-    return np.concatenate(accuracies), np.concatenate(n_unconverged)
+    return np.asarray(np.divide(total, count, out=np.full(count.shape, np.nan), where=count > 0))

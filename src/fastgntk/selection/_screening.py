@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastgntk._util.arrays import Array, Bools, Ints
+from fastgntk._util.arrays import Array, Ints
 from fastgntk._util.threads import single_threaded_blas
 from fastgntk.errors import InputError
 from fastgntk.models import Split, class_signs, kernel_variance
 from fastgntk.selection._fold_grams import FoldGrams, map_folds
 from fastgntk.solvers import leave_one_out_without
 
-__all__ = ["choose_finalists", "screening_sample", "screening_score"]
+__all__ = ["screening_sample", "screening_score", "smallest"]
 
 _RIDGES = (1e-3, 1e-2, 1e-1)  # in units of the kernel's variance, like 1/C
 _LARGEST_SAMPLE = 1500  # a standard error of about one per cent of accuracy; larger matrices take long
@@ -91,13 +91,10 @@ def _error(signs: Array, residuals: Array) -> float:
     return float(misses + min(1.0, float(np.mean(residuals**2))) * 0.999 / len(signs))
 
 
-def choose_finalists(errors: Array, count: int | None) -> Bools:
-    """Return which kernels are among the ``count`` best of each split, shape (kernels, splits), from their errors.
+def smallest(errors: Array, count: int | None) -> Ints:
+    """Return the sorted indices of the ``count`` smallest errors, the first of equals; all without a count.
 
-    >>> choose_finalists(np.array([[0.2, 0.1], [0.1, 0.3], [0.3, 0.2]]), 2).tolist()
-    [[True, True], [True, False], [False, True]]
+    >>> smallest(np.array([0.3, 0.1, 0.2, 0.2]), 2).tolist()
+    [1, 2]
     """
-    if count is None or count >= len(errors):
-        return np.ones(errors.shape, dtype=bool)
-    ranks = errors.argsort(axis=0, kind="stable").argsort(axis=0, kind="stable")
-    return np.asarray(ranks < count)
+    return np.sort(errors.argsort(kind="stable")[:count])

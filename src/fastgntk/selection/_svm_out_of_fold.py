@@ -23,7 +23,7 @@ from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import Kernel
 from fastgntk.models import FittedSVMs, Sigmoids, Split
 from fastgntk.pairwise import Compute, check_compute
-from fastgntk.selection._evaluate import Evaluation
+from fastgntk.selection._evaluation import Evaluation
 from fastgntk.selection._fold_grams import FoldGrams, kernel_matrices
 from fastgntk.selection._grid import StageProgress, group_into_passes, svm_processes
 from fastgntk.selection._out_of_fold import DecisionFunctions, KernelMatrix, OutOfFold, find_similar, select_columns
