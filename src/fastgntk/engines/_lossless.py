@@ -24,13 +24,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from fastgntk._util.arrays import Array, Int32s, Ints
+from fastgntk._util.arrays import Array, Int32s, Ints, Matrix
 from fastgntk.engines._activation import block_gain, linear_share
 from fastgntk.engines._aggregation import sum_features
 from fastgntk.engines._base import CancelFlag, Engine, Extent, GraphRange, GraphSizes, announce_compilation
 from fastgntk.engines._norms import add_residual, is_zero_norm, scale_norms, scale_rows, unit_rows
 from fastgntk.engines._refinement import Colouring, ColourOperator, refine_colours
-from fastgntk.engines._simd._group_colours import ColourRows, GroupColours, build_group
+from fastgntk.engines._simd._colour_rows import ColourNorms, ColourRows, GroupColours, OperatorRows, SparseRows
+from fastgntk.engines._simd._group_colours import build_group
 from fastgntk.engines._simd._intrinsics import LAM, LAM_THETA
 from fastgntk.engines._simd._norms import SCALES, measure_norms
 from fastgntk.engines._simd._tile import Buffers, buffer_sizes, compute_tile
@@ -49,8 +50,8 @@ _buffers = threading.local()  # one set for each thread, kept between tiles
 class ColourState:
     """All graphs of a batch: colours, their norms, and the operators of all levels in one CSR matrix.
 
-    ``prepare`` fills in level 1 of ``rows.q`` and ``rows.p_out``, ``run_task`` fills in the other levels in place, and
-    ``finish_preparation`` returns a state with normalised ``rows.data``.
+    ``prepare`` fills in the norms of level 1, ``run_task`` in place those of the other levels, and
+    ``finish_preparation`` returns a state with the operators D in place of Q.
     """
 
     kernel: Network
@@ -68,10 +69,10 @@ class Lossless(Engine[Network, ColourState, tuple[Network, GroupColours]]):
         """Refine the colours of all graphs, and compute the norms and unit vectors of level 1."""
         announce_compilation()
         colouring = refine_colours(batch, kernel.blocks, **kernel.refinement_options)
-        rows = _build_rows(colouring, kernel)
+        levels = _make_levels(colouring, kernel)
         if kernel.has_residual:
-            rows = _add_initial_features(rows, colouring, kernel)
-        return ColourState(kernel, colouring.hashes, _concatenate_levels(rows, colouring, batch, kernel))
+            levels = _add_initial_features(levels, colouring, kernel)
+        return ColourState(kernel, colouring.hashes, _join_levels(levels, colouring, batch, kernel))
 
     def colours(self, state: ColourState) -> Int32s:
         """Return the colours of all levels."""
@@ -83,7 +84,7 @@ class Lossless(Engine[Network, ColourState, tuple[Network, GroupColours]]):
         if blocks == 1 or len(rows.offsets) == 1:
             return []  # the norms of level 1 are known
         sizes = np.diff(rows.offsets).astype(np.float64)
-        cost = np.cumsum(sizes**2 * (len(rows.indices) / max(len(rows.p_out), 1)) * blocks + 1.0)
+        cost = np.cumsum(sizes**2 * (len(rows.operators.data) / max(len(rows.norms.q), 1)) * blocks + 1.0)
         step = min(max(cost[-1] / 16, 1e6), 1e8)
         stops = np.unique(np.searchsorted(cost, np.arange(step, cost[-1] + step, step)) + 1)
         bounds = [0, *np.minimum(stops, len(sizes)).tolist()]
@@ -98,25 +99,20 @@ class Lossless(Engine[Network, ColourState, tuple[Network, GroupColours]]):
 
     def finish_preparation(self, state: ColourState) -> ColourState:
         """Normalise the operators: D_l = q_l⁻¹ Q_l P_(l−1), with a residual f_l Q_l P_(l−1) and g_l x̂."""
-        rows, kernel = state.rows, state.kernel
-        level_start, indptr, indices = rows.level_start, rows.indptr, rows.indices
-        data = rows.data.copy()
+        kernel, norms, operators = state.kernel, state.rows.norms, state.rows.operators
+        level_start, data = state.rows.level_start, operators.data.copy()
         for level in range(2, kernel.blocks + 1):
-            level_rows = slice(level_start[level], level_start[level + 1])
-            entries = slice(indptr[level_start[level]], indptr[level_start[level + 1]])
-            q = rows.q[level_rows]
-            scaled = scale_norms(q, rows.scale_operand[level_rows], kernel)
-            neighbour_factor, initial_factor, _ = add_residual(q, scaled, rows.feature_norm[level_rows], kernel)
-            lengths = np.diff(indptr[level_rows.start : level_rows.stop + 1])
-            if kernel.has_residual:
-                initial = rows.relation[entries] == 0
-                below = rows.p_out[level_start[level - 1] + np.where(initial, 0, indices[entries])]
-                aggregated = below * np.repeat(neighbour_factor, lengths)
-                data[entries] *= np.where(initial, np.repeat(initial_factor, lengths), aggregated)
-            else:
-                below = rows.p_out[level_start[level - 1] + indices[entries]]
-                data[entries] *= below * np.repeat(neighbour_factor, lengths)
-        return replace(state, rows=state.rows._replace(data=data))
+            first, last = level_start[level], level_start[level + 1]
+            q, feature_norm = norms.q[first:last], norms.feature_norm[first:last]
+            scaled = scale_norms(q, norms.scale_operand[first:last], kernel)
+            f, g, _ = add_residual(q, scaled, feature_norm, kernel)
+            row = np.repeat(np.arange(last - first), np.diff(operators.indptr[first : last + 1]))
+            entries = slice(operators.indptr[first], operators.indptr[last])
+            columns = operators.indices[entries]
+            of_features = kernel.has_residual & (operators.relation[entries] == 0)
+            p_below = norms.p_out[level_start[level - 1] + np.where(of_features, 0, columns)]
+            data[entries] *= np.where(of_features, g[row], p_below * f[row])
+        return replace(state, rows=state.rows._replace(operators=operators._replace(data=data)))
 
     def graph_sizes(self, state: ColourState) -> GraphSizes:
         """Return the colours of every level, and three keys for each graph that similar graphs are likely to share.
@@ -139,20 +135,17 @@ class Lossless(Engine[Network, ColourState, tuple[Network, GroupColours]]):
 
     def build_group(self, state: ColourState, indices: Ints) -> tuple[Network, GroupColours]:
         """Copy the rows of the colours of some graphs."""
-        position = _buffer("position", len(state.rows.p_out), np.int32, -1)
+        position = _buffer("position", len(state.rows.norms.q), np.int32, -1)
         try:
-            rows, readouts, sums = build_group(np.asarray(indices, dtype=np.int64), state.rows, position)
+            return state.kernel, build_group(np.asarray(indices, dtype=np.int64), state.rows, position)
         except BaseException:  # the buffer may not be −1 everywhere
             del _buffers.position
             raise
-        return state.kernel, GroupColours(*rows, *readouts, *sums)
 
     def build_nodes(self, state: ColourState, batch: GraphBatch) -> tuple[Network, GroupColours]:
         """Read out every node as if it were a graph, with the same colours, norms and operators."""
         nodes = np.arange(batch.n_nodes + 1)
-        features = sparse.csr_array(batch.features)
-        features.sort_indices()
-        rows = state.rows._replace(offsets=nodes, **_feature_sums(features))
+        rows = state.rows._replace(offsets=nodes, sums=_sparse_rows(batch.features))
         return self.build_group(replace(state, rows=rows), nodes[:-1])
 
     def tile_readouts(
@@ -165,7 +158,7 @@ class Lossless(Engine[Network, ColourState, tuple[Network, GroupColours]]):
         (kernel, row_group), (_, col_group) = rows, cols
         sizes = buffer_sizes(row_group, col_group)
         buffers = Buffers(*(_buffer(name, sizes[name], np.float64, 0.0) for name in Buffers._fields))
-        out = np.empty((kernel.blocks + 1, len(row_group.sum_indptr) - 1, len(col_group.sum_indptr) - 1))
+        out = np.empty((kernel.blocks + 1, len(row_group.sums.indptr) - 1, len(col_group.sums.indptr) - 1))
         cancelled = _NOT_CANCELLED if cancelled is None else cancelled
         parts = LAM_THETA if kernel.tangent else LAM
         linear, symmetric = linear_share(kernel) or None, row_group is col_group
@@ -174,7 +167,16 @@ class Lossless(Engine[Network, ColourState, tuple[Network, GroupColours]]):
 
     def kept_bytes(self, state: ColourState) -> int:
         """Count all arrays twice, for the state and for its copies in the groups."""
-        return int(2 * sum(array.nbytes for array in state.rows if isinstance(array, np.ndarray)))
+        rows = state.rows
+        arrays: list[NDArray[Any]] = [
+            rows.offsets,
+            rows.colours,
+            rows.level_start,
+            *rows.operators,
+            *rows.norms,
+            *rows.sums,
+        ]
+        return 2 * sum(array.nbytes for array in arrays)
 
     def tile_bytes(self, rows: Extent, cols: Extent) -> int:
         """Count λ and θ of two levels, a panel of features, the readouts, and the values with copies of them."""
@@ -186,10 +188,10 @@ class Lossless(Engine[Network, ColourState, tuple[Network, GroupColours]]):
         return level_bytes + panel_bytes + 8 * n_graphs * max(m, k) + value_bytes + _THREAD_BYTES
 
 
-class _Rows(NamedTuple):
-    """The rows of `ColourRows` level by level, before they are concatenated."""
+class _Levels(NamedTuple):
+    """The levels of `ColourRows` before they are joined."""
 
-    directions: sparse.csr_array  # of level 1: unit vectors over features, (m_1, n_relations · d)
+    directions: sparse.csr_array  # rows of level 1: unit vectors over features, (m_1, n_relations · d)
     operators: list[ColourOperator]  # of levels 2..L
     n_relations: int
     q: Array  # of level 1, (m_1,)
@@ -197,58 +199,57 @@ class _Rows(NamedTuple):
     feature_norm: Array  # of all levels; zeros without a residual connection
 
 
-def _build_rows(colouring: Colouring, kernel: Network) -> _Rows:
+def _make_levels(colouring: Colouring, kernel: Network) -> _Levels:
     """Aggregate the features of level 1; the operators above it are those of the colouring."""
     first, *further = colouring.operators
     n_relations = 1 + int(first.relation.max(initial=0))
     directions, q = _aggregate_features(first, colouring.features, n_relations)
     p = scale_norms(q, first.scale_operand, kernel)
-    return _Rows(directions, further, n_relations, q, p, np.zeros(sum(colouring.counts[1:])))
+    return _Levels(directions, further, n_relations, q, p, np.zeros(sum(colouring.counts[1:])))
 
 
-def _add_initial_features(rows: _Rows, colouring: Colouring, kernel: Network) -> _Rows:
+def _add_initial_features(levels: _Levels, colouring: Colouring, kernel: Network) -> _Levels:
     """Add the initial features of a residual connection at every level, as relation 0 in front of the others."""
     unit, norms = unit_rows(colouring.features)
     initial_colours = [colouring.colours[0][operator.first] for operator in colouring.operators]
     feature_norm = norms[np.concatenate(initial_colours)]
-    neighbour_factor, initial_factor, p = add_residual(rows.q, rows.p, feature_norm[: len(rows.q)], kernel)
-    neighbours = scale_rows(rows.directions, neighbour_factor * rows.q)
-    parts = scale_rows(unit[initial_colours[0]], initial_factor), neighbours
-    directions = sparse.csr_array(sparse.hstack(parts))
-    directions.sort_indices()
-    operators = [_prepend(unit[i], Q) for i, Q in zip(initial_colours[1:], rows.operators, strict=True)]
-    return _Rows(directions, operators, rows.n_relations + 1, rows.q, p, feature_norm)
+    f, g, p = add_residual(levels.q, levels.p, feature_norm[: len(levels.q)], kernel)
+    initial = scale_rows(unit[initial_colours[0]], g)
+    aggregated = scale_rows(levels.directions, f * levels.q)
+    operators = [_prepend(unit[i], Q) for i, Q in zip(initial_colours[1:], levels.operators, strict=True)]
+    directions = sparse.csr_array(sparse.hstack([initial, aggregated]))
+    return _Levels(directions, operators, levels.n_relations + 1, levels.q, p, feature_norm)
 
 
-def _concatenate_levels(rows: _Rows, colouring: Colouring, batch: GraphBatch, kernel: Network) -> ColourRows:
-    """Return the rows of all levels in one CSR matrix, with the norms of level 1."""
-    directions, operators = rows.directions, rows.operators
-    level_start = np.concatenate([[0, 0], np.cumsum(colouring.counts[1:])]).astype(np.int64)
-    q, p_out = np.zeros(level_start[-1]), np.zeros(level_start[-1])
-    q[: len(rows.q)] = rows.q
-    p_out[: len(rows.q)] = block_gain(kernel) * rows.p
+def _join_levels(levels: _Levels, colouring: Colouring, batch: GraphBatch, kernel: Network) -> ColourRows:
+    """Return the rows of all levels behind one another, with the norms of level 1."""
+    unknown = np.zeros(sum(colouring.counts[2:]))  # the norms above level 1
+    directions, operators = _sparse_rows(levels.directions), levels.operators
+    no_relation = np.zeros(len(directions.data), dtype=np.int32)  # at level 1 it is part of the column
     lengths = [np.diff(directions.indptr), *(np.diff(Q.indptr) for Q in operators)]
-    sums = sparse.csr_array(sum_features(batch))
-    sums.sort_indices()
     return ColourRows(
         offsets=batch.offsets,
         colours=colouring.colours,
-        n_features=sums.shape[1],
-        n_relations=rows.n_relations,
+        level_start=np.cumsum([0, 0, *colouring.counts[1:]], dtype=np.int64),
+        n_features=batch.features.shape[1],
+        n_relations=levels.n_relations,
         has_residual=kernel.has_residual,
-        level_start=level_start,
-        indptr=np.concatenate([[0], np.cumsum(np.concatenate(lengths))]).astype(np.int64),
-        indices=np.concatenate([directions.indices.astype(np.int32, copy=False), *(Q.indices for Q in operators)]),
-        relation=np.concatenate([np.zeros(len(directions.data), dtype=np.int32), *(Q.relation for Q in operators)]),
-        data=np.concatenate([directions.data, *(Q.data for Q in operators)]),
-        abs_data=np.concatenate([directions.data, *(Q.abs_data for Q in operators)]),
-        terms=np.concatenate([Q.terms for Q in colouring.operators]),
-        scale_operand=np.concatenate([Q.scale_operand for Q in colouring.operators]),
-        owner=batch.graph_of_node[np.concatenate([Q.first for Q in colouring.operators])],
-        feature_norm=rows.feature_norm,
-        q=q,
-        p_out=p_out,
-        **_feature_sums(sums),
+        operators=OperatorRows(
+            indptr=np.cumsum(np.concatenate([[0], *lengths]), dtype=np.int64),
+            indices=np.concatenate([directions.indices, *(Q.indices for Q in operators)]),
+            relation=np.concatenate([no_relation, *(Q.relation for Q in operators)]),
+            data=np.concatenate([directions.data, *(Q.data for Q in operators)]),
+            abs_data=np.concatenate([directions.data, *(Q.abs_data for Q in operators)]),
+        ),
+        norms=ColourNorms(
+            q=np.append(levels.q, unknown),
+            p_out=np.append(block_gain(kernel) * levels.p, unknown),
+            feature_norm=levels.feature_norm,
+            scale_operand=np.concatenate([Q.scale_operand for Q in colouring.operators]),
+            terms=np.concatenate([Q.terms for Q in colouring.operators]),
+            owner=batch.graph_of_node[np.concatenate([Q.first for Q in colouring.operators])],
+        ),
+        sums=_sparse_rows(sum_features(batch)),
     )
 
 
@@ -258,7 +259,6 @@ def _aggregate_features(Q: ColourOperator, features: Any, n_relations: int) -> t
     columns = Q.relation.astype(np.int64) * n_old + Q.indices
     sums = sparse.csr_array((Q.data, columns, Q.indptr), shape=(n_rows, n_relations * n_old))
     directions, norm = unit_rows(sparse.csr_array(sums @ sparse.block_diag([features] * n_relations, format="csr")))
-    directions.sort_indices()
     absolute = sparse.csr_array((Q.abs_data, Q.indices, Q.indptr), shape=(n_rows, n_old))
     bound = absolute @ unit_rows(features)[1]
     return directions, np.where(is_zero_norm(norm, bound, Q.terms, squared=False), 0.0, norm)
@@ -266,28 +266,30 @@ def _aggregate_features(Q: ColourOperator, features: Any, n_relations: int) -> t
 
 def _prepend(unit: sparse.csr_array, Q: ColourOperator) -> ColourOperator:
     """Return Q with unit vectors over features in front of each row, as relation 0; other relations move up by one."""
-    lengths = np.column_stack([np.diff(unit.indptr), np.diff(Q.indptr)])
-    initial = np.repeat(np.tile([True, False], len(lengths)), lengths.ravel())
+    n_initial, n_others = np.diff(unit.indptr), np.diff(Q.indptr)
+    indptr = np.concatenate([[0], np.cumsum(n_initial + n_others)])
+    initial = np.repeat(np.tile([True, False], len(n_initial)), np.column_stack([n_initial, n_others]).ravel())
 
-    def join(of_features: Any, of_neighbours: Any) -> Any:
+    def fill(of_features: Any, of_neighbours: Any) -> Any:
         out = np.empty(len(initial), dtype=of_neighbours.dtype)
         out[initial], out[~initial] = of_features, of_neighbours
         return out
 
     return replace(
         Q,
-        indptr=np.concatenate([[0], np.cumsum(lengths.sum(axis=1))]).astype(np.int64),
-        indices=join(unit.indices, Q.indices),
-        relation=join(0, Q.relation + np.int32(1)),
-        data=join(unit.data, Q.data),
-        abs_data=join(0.0, Q.abs_data),
+        indptr=indptr,
+        indices=fill(unit.indices, Q.indices),
+        relation=fill(0, Q.relation + np.int32(1)),
+        data=fill(unit.data, Q.data),
+        abs_data=fill(0.0, Q.abs_data),
     )
 
 
-def _feature_sums(matrix: sparse.csr_array) -> dict[str, Any]:
-    """Return the fields of `ColourRows` for feature sums."""
-    indptr, indices = matrix.indptr.astype(np.int64, copy=False), matrix.indices.astype(np.int32, copy=False)
-    return {"sum_indptr": indptr, "sum_indices": indices, "sum_data": matrix.data}
+def _sparse_rows(matrix: Matrix) -> SparseRows:
+    """Return a dense or sparse matrix with the types that the loops take."""
+    rows = sparse.csr_array(matrix)
+    rows = rows if rows.has_sorted_indices else rows.sorted_indices()  # not in place: the caller's arrays may be shared
+    return SparseRows(rows.indptr.astype(np.int64, copy=False), rows.indices.astype(np.int32, copy=False), rows.data)
 
 
 def _buffer(name: str, size: int, kind: type, fill: float) -> NDArray[Any]:

@@ -138,11 +138,11 @@ class Sketched(GroupwiseEngine[_SketchedGroup]):
         sketched_features = keep_shared_columns(rows.sketched_features, cols.sketched_features)
         # (1, b, b'), since K(0) = Σ(0).
         core = (sketched_features @ cols.sketched_features.T)[None]
-        for level, (row_level, col_level) in enumerate(zip(rows.levels, cols.levels, strict=True)):
-            readout = out[level + 1] if rows.node_rows is None else np.empty((row_level.offsets[-1], len(cols)))
+        for level, (row_level, col_level) in enumerate(zip(rows.levels, cols.levels, strict=True), start=1):
+            readout = out[level] if rows.node_rows is None else np.empty((row_level.offsets[-1], len(cols)))
             core = advance(core, row_level, col_level, kernel, readout, cancelled)
             if rows.node_rows is not None:  # equal nodes have equal contributions
-                out[level + 1] = (readout / row_level.graphs[0].counts[:, None])[rows.node_rows[level]]
+                out[level] = (readout / row_level.graphs[0].counts[:, None])[rows.node_rows[level - 1]]
         return out
 
     def tile_bytes(self, rows: Extent, cols: Extent) -> int:

@@ -1,7 +1,7 @@
 """Semi-supervised learning on the nodes of one graph: some are labelled, the others are predicted."""
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -133,7 +133,11 @@ class NodeRegressor(_NodeModel):
         self.intervals_ = Intervals.from_solution(self.solution_)
         return self
 
-    def predict(self, nodes: Any = None, return_std: bool = False) -> Any:
+    @overload
+    def predict(self, nodes: Any = None, return_std: Literal[False] = False) -> Array: ...
+    @overload
+    def predict(self, nodes: Any = None, *, return_std: Literal[True]) -> tuple[Array, Array]: ...
+    def predict(self, nodes: Any = None, return_std: bool = False) -> Array | tuple[Array, Array]:
         """Return values of nodes (all by default), shape (t,) or (t, k), and with ``return_std`` standard deviations.
 
         Standard deviations are calibrated by leave-one-out. They need the kernel of each node with itself, which takes

@@ -1,6 +1,6 @@
 """Graphs prepared once: converted, with features, an engine for each leaf of the kernel, coloured and cut into groups.
 
-All computations of kernel values start from this value; only the public functions convert graphs and refine colours.
+All computations of kernel values start from this value.
 """
 
 from __future__ import annotations

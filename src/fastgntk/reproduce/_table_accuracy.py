@@ -7,9 +7,10 @@ GNTKs that Du et al. tried (up to 14 blocks, 1 to 3 layers, two scales, with and
 and optimal assignment kernels (Shervashidze et al. 2011, Kriege et al. 2016) with 1 to 5 iterations, normalised or not.
 ``wl grakel`` and ``wloa grakel`` are the same kernels as computed by GraKeL, with one seed of the folds.
 
-Figures are means over three seeds of the folds. The work depends on the number of graphs (:class:`Effort`): the values
-of C and the seeds of the large grid, the inner folds, and with ``du2019`` the number of kernels, the best in ridge
-regression, for which support vector machines are fitted. Nested rows have the repeats and finalists of ``evaluate``.
+Figures are means over three seeds of the folds. The work depends on the number of graphs (:class:`Effort`): the inner
+folds, and for the large grid of GNTKs the seeds, the values of C, the draws of inner folds and the number of kernels,
+the best in ridge regression, for which support vector machines are fitted. Rows of other kernels have the draws and
+finalists of ``evaluate``.
 """
 
 import time
@@ -50,21 +51,25 @@ GIN_ACCURACY = {
 
 
 class Effort(NamedTuple):
-    """How thoroughly options are searched on a data set, by its number of graphs."""
+    """How thoroughly options are searched on a data set, by its number of graphs.
 
-    grid_seeds: int  # of the folds, for the large grid of GNTKs; other candidates have three
+    All but ``inner_folds`` is for the large grid of GNTKs; None means that of ``evaluate``.
+    """
+
     inner_folds: int
-    C: tuple[float, ...]  # for the large grid
-    du2019_finalists: int | None
+    seeds: int
+    C: tuple[float, ...]
+    inner_repeats: int | None = None
+    n_finalists: int | None = None
 
     @classmethod
     def for_graphs(cls, n_graphs: int) -> "Effort":
         """Return the effort that takes minutes on two cores."""
         if n_graphs <= 500:
-            return cls(3, 5, _half_decades(-2, 4), None)
+            return cls(5, 3, _half_decades(-2, 4))
         if n_graphs <= 2_000:
-            return cls(3, 5, _half_decades(-1, 3), 20)
-        return cls(1, 3, _half_decades(0, 3), 8)
+            return cls(5, 3, _half_decades(-1, 3), inner_repeats=1, n_finalists=40)
+        return cls(3, 1, _half_decades(0, 3), inner_repeats=1, n_finalists=8)
 
 
 def _half_decades(first: int, last: int) -> tuple[float, ...]:
@@ -132,17 +137,19 @@ class Run(NamedTuple):
 def _evaluate_here(name: str, data: Dataset, options: StudyOptions) -> dict[str, list[Run]]:
     """Return one run for each seed, of each method."""
     effort, kernels = _search_space(name, data, options)
-    finalists = {"nested": None, "du2019": effort.du2019_finalists} if name == "gntk" else {name: None}
-    seeds = 1 if options.quick else effort.grid_seeds if name == "gntk" else _SEEDS
+    large = name == "gntk"
+    methods = ("nested", "du2019") if large else (name,)
+    seeds = 1 if options.quick else effort.seeds if large else _SEEDS
     cvs = [
         CrossValidation(
             folds=3 if options.quick else 10,
             protocol="du2019" if method == "du2019" else "nested",
             inner_folds=3 if options.quick else effort.inner_folds,
-            n_finalists=count,
+            inner_repeats=effort.inner_repeats if large else None,
+            n_finalists=effort.n_finalists if large else None,
             random_state=options.seed + i,
         )
-        for method, count in finalists.items()
+        for method in methods
         for i in range(seeds)
     ]
     found = evaluate_each(data, cvs=cvs, kernels=kernels, compute=Compute(n_jobs=options.workers))
@@ -156,7 +163,7 @@ def _evaluate_here(name: str, data: Dataset, options: StudyOptions) -> dict[str,
         )
         for result in found
     ]
-    return {method: runs[i * seeds : (i + 1) * seeds] for i, method in enumerate(finalists)}
+    return {method: runs[i * seeds : (i + 1) * seeds] for i, method in enumerate(methods)}
 
 
 def _search_space(name: str, data: Dataset, options: StudyOptions) -> tuple[Effort, Grid | Candidates]:

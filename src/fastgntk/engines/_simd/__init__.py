@@ -6,7 +6,8 @@
 ``_layer``            one ReLU layer in a single pass: κ0 and κ1 from one square root
 ``_refine``           colour refinement: equal neighbourhoods get equal colours
 ``_norms``            the norm of every colour, graph by graph
-``_group_colours``    the colours of a batch as flat arrays, and those of a group of graphs, laid out for tiles
+``_colour_rows``      what the loops take: the colours of a batch, and of a group of graphs, as flat arrays
+``_group_colours``    the colours of a group of graphs, laid out for tiles
 ``_tile``             the recursion between two groups
 ====================  ==========================================================================
 """

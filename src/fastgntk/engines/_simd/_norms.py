@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastgntk._util.arrays import Array, Int32s, Ints
-from fastgntk.engines._simd._group_colours import ColourRows
+from fastgntk.engines._simd._colour_rows import ColourRows, OperatorRows
 from fastgntk.engines._simd._jit import compiled
 from fastgntk.engines._simd._layer import NEAR_ONE
 
@@ -39,9 +39,10 @@ def measure_norms(
     the colour owns it and alone writes its norm, so results do not depend on threads. Graphs without colours of their
     own are skipped.
     """
-    offsets, colours, level_start, owner = colouring.offsets, colouring.colours, colouring.level_start, colouring.owner
-    indptr, indices, relation, data = colouring.indptr, colouring.indices, colouring.relation, colouring.data
-    q, p_out, n_relations = colouring.q, colouring.p_out, colouring.n_relations
+    offsets, colours, level_start = colouring.offsets, colouring.colours, colouring.level_start
+    n_relations, has_residual, operators = colouring.n_relations, colouring.has_residual, colouring.operators
+    indptr, indices, relation, data, _ = operators
+    q, p_out, feature_norm, scale_operand, _, owner = colouring.norms
     deepest = colours.shape[0] - 1
     most_colours = 1
     for level in range(1, deepest + 1):
@@ -77,10 +78,10 @@ def measure_norms(
                     return
                 row = level_start[level] + new[i]
                 new_q[i] = _measure_row(row, colouring, old_p, position, lam, n_old, sums[i])
-                norm = _scale_norm(new_q[i], colouring.scale_operand[row], scale)
+                norm = _scale_norm(new_q[i], scale_operand[row], scale)
                 if residual > 0.0:
                     aggregated = math.sqrt(1.0 - residual) * norm
-                    initial = math.sqrt(residual) * colouring.feature_norm[row]
+                    initial = math.sqrt(residual) * feature_norm[row]
                     norm = math.hypot(aggregated, initial)
                     factor[i] = aggregated / norm if norm > 0.0 else 0.0
                     initial_factor[i] = initial / norm if norm > 0.0 else 0.0
@@ -93,24 +94,24 @@ def measure_norms(
                         return
                     if residual > 0.0:
                         row = level_start[level] + new[i]
-                        for k in range(indptr[row], _first_neighbour(row, colouring)):
+                        for k in range(indptr[row], _first_neighbour(row, operators, has_residual)):
                             dense[indices[k]] = data[k]
                     for j in range(i + 1):
                         row = level_start[level] + new[j]
                         dot = 0.0
                         if new_q[j] > 0.0:
-                            for k in range(_first_neighbour(row, colouring), indptr[row + 1]):
+                            for k in range(_first_neighbour(row, operators, has_residual), indptr[row + 1]):
                                 other = position[indices[k]]
                                 dot += data[k] * (old_p[other] / new_q[j]) * sums[i, relation[k] * n_old + other]
                         if residual > 0.0:
                             features = 0.0
-                            for k in range(indptr[row], _first_neighbour(row, colouring)):
+                            for k in range(indptr[row], _first_neighbour(row, operators, has_residual)):
                                 features += data[k] * dense[indices[k]]
                             dot = factor[i] * factor[j] * dot + initial_factor[i] * initial_factor[j] * features
                         lam[i, j] = _apply_layers(dot, layers, linear)
                     if residual > 0.0:
                         row = level_start[level] + new[i]
-                        for k in range(indptr[row], _first_neighbour(row, colouring)):
+                        for k in range(indptr[row], _first_neighbour(row, operators, has_residual)):
                             dense[indices[k]] = 0.0
             for i in range(n_old):
                 position[old[i]] = -1
@@ -123,11 +124,11 @@ def measure_norms(
 
 
 @compiled
-def _first_neighbour(row: int, colouring: ColourRows) -> int:
+def _first_neighbour(row: int, operators: OperatorRows, has_residual: bool) -> int:
     """Return the first entry of a row that is not a feature of the colour itself."""
-    k: int = colouring.indptr[row]
-    if colouring.has_residual:
-        relation = colouring.relation
+    k: int = operators.indptr[row]
+    if has_residual:
+        relation = operators.relation
         while relation[k] == 0:
             k += 1
     return k
@@ -193,7 +194,8 @@ def _first_level(
     cancelled: NDArray[np.uint8],
 ) -> None:
     """Fill ``lam`` with κ1(…κ1(⟨x_i, x_j⟩)) of unit vectors; ``dense`` is zero before and after."""
-    indptr, indices, data, base = colouring.indptr, colouring.indices, colouring.data, colouring.level_start[1]
+    indptr, indices, _, data, _ = colouring.operators
+    base = colouring.level_start[1]
     for i in range(count):
         if cancelled[0]:
             return
@@ -218,10 +220,10 @@ def _measure_row(
 
     All terms are divided by the largest |w_a P_a| to avoid overflow.
     """
-    indptr, indices, relation, data = colouring.indptr, colouring.indices, colouring.relation, colouring.data
     # Fields are read once, because reading one inside a loop updates its reference count.
-    abs_data, terms, n_relations = colouring.abs_data, colouring.terms, colouring.n_relations
-    first = _first_neighbour(row, colouring)
+    operators, terms, n_relations = colouring.operators, colouring.norms.terms, colouring.n_relations
+    indptr, indices, relation, data, abs_data = operators
+    first = _first_neighbour(row, operators, colouring.has_residual)
     for j in range(n_relations * count):
         sums[j] = 0.0
     largest = 0.0

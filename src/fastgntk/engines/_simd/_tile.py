@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastgntk._util.arrays import Array
-from fastgntk.engines._simd._group_colours import CHUNK, GroupColours
+from fastgntk.engines._simd._colour_rows import CHUNK, GroupColours, SparseRows
 from fastgntk.engines._simd._intrinsics import (
     LANES,
     Parts,
@@ -53,7 +53,7 @@ class Buffers(NamedTuple):
 def buffer_sizes(rows: GroupColours, cols: GroupColours) -> dict[str, int]:
     """Return the number of entries of each of `Buffers`."""
     m, k = int(rows.widest) + LANES, int(cols.widest) + LANES
-    n_graphs = max(len(rows.sum_indptr), len(cols.sum_indptr))
+    n_graphs = max(len(rows.sums.indptr), len(cols.sums.indptr))
     n_relations = max(int(rows.n_relations), int(cols.n_relations))
     features = max(int(rows.counts[0]), int(cols.counts[0])) * n_relations
     initial = max(int(rows.counts[0]), int(cols.counts[0])) if rows.has_residual else 0
@@ -86,7 +86,7 @@ def compute_tile(
     """
     turned, readout = buffers.turned, buffers.readout
     deepest = len(rows.counts) - 1
-    _feature_products(rows, cols, turned, out[0])
+    _feature_products(rows.sums, cols.sums, rows.counts[0], turned, out[0])
     old, new = buffers.back, buffers.front
     for level in range(1, deepest + 1):
         m, k = rows.counts[level], cols.counts[level]
@@ -98,7 +98,7 @@ def compute_tile(
             turned[: cols.counts[0] * cols.n_relations * LANES] = 0.0
         elif cols.has_residual:
             turned[: cols.counts[0] * len(parts) * LANES] = 0.0
-        readout[: width * (len(cols.sum_indptr) - 1)] = 0.0
+        readout[: width * (len(cols.sums.indptr) - 1)] = 0.0
         for panel in range(panels):
             if cancelled[0]:
                 return
@@ -129,19 +129,21 @@ def compute_tile(
 
 
 @compiled
-def _feature_products(rows: GroupColours, cols: GroupColours, dense: Array, out: Array) -> None:
+def _feature_products(rows: SparseRows, cols: SparseRows, n_features: int, dense: Array, out: Array) -> None:
     """Write the products of feature sums, level 0."""
-    dense[: rows.counts[0]] = 0.0
-    for i in range(len(rows.sum_indptr) - 1):
-        for k in range(rows.sum_indptr[i], rows.sum_indptr[i + 1]):
-            dense[rows.sum_indices[k]] = rows.sum_data[k]
-        for j in range(len(cols.sum_indptr) - 1):
+    row_indptr, row_indices, row_data = rows
+    col_indptr, col_indices, col_data = cols
+    dense[:n_features] = 0.0
+    for i in range(len(row_indptr) - 1):
+        for k in range(row_indptr[i], row_indptr[i + 1]):
+            dense[row_indices[k]] = row_data[k]
+        for j in range(len(col_indptr) - 1):
             total = 0.0
-            for k in range(cols.sum_indptr[j], cols.sum_indptr[j + 1]):
-                total += cols.sum_data[k] * dense[cols.sum_indices[k]]
+            for k in range(col_indptr[j], col_indptr[j + 1]):
+                total += col_data[k] * dense[col_indices[k]]
             out[i, j] = total
-        for k in range(rows.sum_indptr[i], rows.sum_indptr[i + 1]):
-            dense[rows.sum_indices[k]] = 0.0
+        for k in range(row_indptr[i], row_indptr[i + 1]):
+            dense[row_indices[k]] = 0.0
 
 
 @compiled
@@ -151,13 +153,14 @@ def _spread_features(rows: GroupColours, cols: GroupColours, first: int, last: i
     With ``full`` False write zeros instead. Labels and relations that only one side has contribute nothing.
     """
     row_features, col_features = rows.counts[0], cols.counts[0]
+    base, (indptr, indices, data) = rows.level_start[1], rows.operators
     for u in range(first, last):
-        for k in range(rows.indptr[rows.level_start[1] + u], rows.indptr[rows.level_start[1] + u + 1]):
-            feature, relation = rows.indices[k], 0
+        for k in range(indptr[base + u], indptr[base + u + 1]):
+            feature, relation = indices[k], 0
             if rows.n_relations > 1:
                 relation, feature = feature // row_features, feature % row_features
             if feature < col_features and relation < cols.n_relations:
-                turned[(relation * col_features + feature) * LANES + u - first] = rows.data[k] if full else 0.0
+                turned[(relation * col_features + feature) * LANES + u - first] = data[k] if full else 0.0
 
 
 @compiled
@@ -176,12 +179,12 @@ def _spread_initial(
     These are the entries of relation 0. With ``full`` False write zeros instead.
     """
     step = len(parts) * LANES
-    cuts = rows.cuts[rows.level_start[level] * rows.n_relations :]
+    cuts, (_, indices, data) = rows.cuts[rows.level_start[level] * rows.n_relations :], rows.operators
     for u in range(first, last):
         for k in range(cuts[u * rows.n_relations], cuts[u * rows.n_relations + 1]):
-            if rows.indices[k] < cols.counts[0]:
+            if indices[k] < cols.counts[0]:
                 for part in range(0, step, LANES):
-                    turned[rows.indices[k] * step + part + u - first] = rows.data[k] if full else 0.0
+                    turned[indices[k] * step + part + u - first] = data[k] if full else 0.0
 
 
 @compiled
@@ -197,7 +200,7 @@ def _turn(
     turned: Array,
 ) -> None:
     """Sum over the neighbours of row colours first..last − 1; writes (relations, old column colours, parts, LANES)."""
-    step = len(parts) * LANES
+    step, (_, indices, data) = len(parts) * LANES, rows.operators
     padded = -(-rows.counts[level - 1] // LANES) * LANES  # columns between two relations of a row
     stride = -(-rows.counts[level - 1] // 4) * 4 * step
     panels = -(-cols.counts[level - 1] // LANES)
@@ -216,7 +219,7 @@ def _turn(
                 for u in range(four, min(four + 4, last)):
                     start, stop = cuts[u * rows.n_relations], cuts[u * rows.n_relations + 1]
                     to_row = (u - four) * step
-                    sum_rows(parts, patch, to_row, old, source, step, rows.indices, rows.data, start, stop)
+                    sum_rows(parts, patch, to_row, old, source, step, indices, data, start, stop)
                 for part in range(0, step, LANES):
                     for j in range(0, LANES, 4):
                         transpose4(patch, part + j, step, turned, to + j * step + part + four - first, step)
@@ -242,16 +245,16 @@ def _sum_and_apply_layers(
 
     ``read_to`` is the first row colour of the panel, or _NO_READOUT if the panel is read out later.
     """
-    base, step = cols.level_start[level], len(parts) * LANES
+    base, step, (indptr, indices, data) = cols.level_start[level], len(parts) * LANES, cols.operators
     for chunk in range(0, stop, CHUNK):
         last = min(chunk + CHUNK, stop)
         for v in range(chunk, last):
             to = start + v * step
-            row, end = cols.indptr[base + v], cols.indptr[base + v + 1]
+            row, end = indptr[base + v], indptr[base + v + 1]
             if level == 1:  # K(0) = Σ(0), so one aggregation serves both
-                sum_rows_of_one(parts, new, to, turned, 0, LANES, cols.indices, cols.data, row, end)
+                sum_rows_of_one(parts, new, to, turned, 0, LANES, indices, data, row, end)
             else:
-                sum_rows(parts, new, to, turned, 0, step, cols.indices, cols.data, row, end)
+                sum_rows(parts, new, to, turned, 0, step, indices, data, row, end)
             for _ in range(layers):  # row by row: the root of one row overlaps with the sums of the next
                 if len(parts) == 1:
                     apply_layer(new, to, None, 0, linear)
@@ -290,13 +293,14 @@ def _read_chunk(
 ) -> None:
     """Add the last part of one chunk of column colours to readout[column graph, row colour] of one panel."""
     step = len(parts) * LANES
-    k, stop = cols.read_ptr[cols.read_start[level] + chunk], cols.read_ptr[cols.read_start[level] + chunk + 1]
+    level_start, pointers, graphs, colours, weights = cols.readouts
+    k, stop = pointers[level_start[level] + chunk], pointers[level_start[level] + chunk + 1]
     while k < stop:
-        graph, begin = cols.read_graph[k], k
-        while k < stop and cols.read_graph[k] == graph:
+        graph, begin = graphs[k], k
+        while k < stop and graphs[k] == graph:
             k += 1
         to = graph * width + first
-        add_rows(readout, to, new, start + step - LANES, step, cols.read_index, cols.read_value, begin, k)
+        add_rows(readout, to, new, start + step - LANES, step, colours, weights, begin, k)
 
 
 @compiled
@@ -305,12 +309,12 @@ def _read_rows(
 ) -> None:
     """Sum the readout over the colours of each row graph; with ``turn`` row graphs are the columns of ``out``."""
     out[:] = 0.0
-    first = rows.read_ptr[rows.read_start[level]]
-    stop = rows.read_ptr[rows.read_start[level] + -(-rows.counts[level] // CHUNK)]
-    for j in range(len(cols.sum_indptr) - 1):
+    level_start, pointers, graphs, colours, weights = rows.readouts
+    first, stop = pointers[level_start[level]], pointers[level_start[level] + -(-rows.counts[level] // CHUNK)]
+    for j in range(len(cols.sums.indptr) - 1):
         for k in range(first, stop):
-            value = rows.read_value[k] * readout[j * width + rows.read_index[k]]
+            value = weights[k] * readout[j * width + colours[k]]
             if turn:
-                out[j, rows.read_graph[k]] += value
+                out[j, graphs[k]] += value
             else:
-                out[rows.read_graph[k], j] += value
+                out[graphs[k], j] += value
