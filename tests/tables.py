@@ -111,6 +111,7 @@ ALL_KERNELS = KERNELS | {
     "linear": GNTK(blocks=3, layers=2, scale="unit", activation="linear"),
     "residual, typed edges": GNTK(blocks=3, layers=1, scale="uniform", c_phi=1.3, edges="typed", residual=0.6),
     "residual, given scale": NNGP(blocks=3, layers=1, scale="given", residual=0.1),
+    "residual, no self weight": GNTK(blocks=3, layers=1, scale="uniform", residual=0.4, self_weight=0.0),
     "residual, unit": GNTK(blocks=2, layers=2, scale="unit", activation="leaky", residual=0.5),
 }
 """For what is checked against the definition; properties follow from it, and need not run on all."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import platform
 import re
 import subprocess
 import sys
+from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +20,7 @@ from fastgntk.engines._simd import _intrinsics
 from fastgntk.engines._simd._intrinsics import LAM, LAM_THETA, LANES, layer_nanoseconds
 from fastgntk.engines._simd._jit import compiled
 from fastgntk.engines._simd._layer import layer_in_numpy
+from fastgntk.engines._simd._polynomials import POLYNOMIALS, SIGNED, choose_polynomials
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -37,17 +41,22 @@ def call(name, out, at, base, first, stride, index, weight, start, stop):
 
 @compiled
 def layer(out, at):
-    _intrinsics.apply_layer(out, at, out, at + LANES, None)
+    _intrinsics.apply_layer(out, at, out, at + LANES, None, SIGNED)
 
 
 @compiled
 def layer_of_lam(out, at):
-    _intrinsics.apply_layer(out, at, None, 0, None)
+    _intrinsics.apply_layer(out, at, None, 0, None, SIGNED)
 
 
 @compiled
-def layer_of_activation(out, at, linear):
-    _intrinsics.apply_layer(out, at, out, at + LANES, linear)
+def layer_of_activation(out, at, linear, polynomial):
+    _intrinsics.apply_layer(out, at, out, at + LANES, linear, polynomial)
+
+
+@compiled
+def layer_above(out, at, polynomial):
+    _intrinsics.apply_layer(out, at, out, at + LANES, None, polynomial)
 
 
 @compiled
@@ -104,7 +113,7 @@ def test_layer_of_other_activations(linear):
     )
     theta = np.random.default_rng(0).standard_normal(LANES)
     pair, one, two = np.concatenate([lam, theta]), lam.copy(), theta.copy()
-    layer_of_activation(pair, 0, linear)
+    layer_of_activation(pair, 0, linear, SIGNED)
     layer_in_numpy(one, two, linear)
     exact = np.where(np.abs(lam) > 1 - 8 * EPS, np.sign(lam), lam)
     for found_lam, found_theta in ((pair[:LANES], pair[LANES:]), (one, two)):
@@ -113,11 +122,72 @@ def test_layer_of_other_activations(linear):
         np.testing.assert_allclose(found_theta, expected, rtol=0, atol=20 * EPS)
 
 
+@pytest.mark.parametrize("index", range(len(POLYNOMIALS)))
+@pytest.mark.parametrize("linear", [None, 0.4, -1.0])
+def test_polynomials_are_exact_on_their_interval(index, linear):
+    lowest = POLYNOMIALS[index].lowest
+    lam = np.append(np.linspace(lowest, 1.0, 40 * LANES - 2), [1 - 1e-9, 1 - 1e-13])
+    theta = np.random.default_rng(0).standard_normal(len(lam))
+    for start in range(0, len(lam), LANES):
+        part = slice(start, start + LANES)
+        pair = np.concatenate([lam[part], theta[part]])
+        if linear is None:
+            layer_above(pair, 0, index)
+        else:
+            layer_of_activation(pair, 0, linear, index)
+        np.testing.assert_allclose(pair[:LANES], kappa1(lam[part], linear or 0.0), rtol=0, atol=4 * EPS)
+        expected = theta[part] * kappa0(lam[part], linear or 0.0) + kappa1(lam[part], linear or 0.0)
+        np.testing.assert_allclose(pair[LANES:], expected, rtol=0, atol=20 * EPS)
+
+
+def test_values_below_the_interval_of_a_polynomial_stay_finite():
+    """Colours of norm 0 have λ = 0, and unused entries of a panel any value."""
+    for index in range(len(POLYNOMIALS)):
+        pair = np.resize([0.0, -5.0, 5.0, 1e300], 2 * LANES)
+        layer_above(pair, 0, index)
+        assert (pair[:LANES] >= 0.0).all()
+        assert (pair[:LANES] <= 1.0).all()
+
+
+@pytest.mark.parametrize("linear", [0.0, 0.385, -1.0, 1.0])
+def test_chosen_polynomials_cover_all_cosines(linear):
+    """The bound of docs/math.md, with nodes that are as different as features and weights allow."""
+    blocks, layers = 5, 2
+    chosen = choose_polynomials(blocks, layers, linear, True)
+    rng = np.random.default_rng(0)
+    smallest = np.full(chosen.shape, np.inf)
+    for _ in range(20):
+        cosines = np.eye(12)  # orthogonal features
+        for block in range(blocks):
+            weights = rng.random((12, 12)) * (rng.random((12, 12)) < 0.2) + np.eye(12)
+            cosines = weights @ cosines @ weights.T
+            cosines /= np.sqrt(np.outer(cosines.diagonal(), cosines.diagonal()))
+            for layer_index in range(layers):
+                smallest[block, layer_index] = min(smallest[block, layer_index], cosines.min())
+                cosines = kappa1(cosines, linear)
+    lowest = np.array([polynomial.lowest for polynomial in POLYNOMIALS])[chosen]
+    assert (lowest <= smallest + 1e-12).all()
+    if linear == 0.0:
+        assert lowest.max() > 0.8
+    assert (choose_polynomials(blocks, layers, linear, False) == SIGNED).all()
+
+
+def test_polynomials_are_those_of_the_tool():
+    path = Path(__file__).resolve().parents[2] / "tools" / "layer_polynomials.py"
+    specification = importlib.util.spec_from_file_location("layer_polynomials", path)
+    tool = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(tool)
+    assert [Fraction(text) for text in tool.LOWEST] == [Fraction(str(p.lowest)) for p in POLYNOMIALS]
+    coefficients, error = tool.approximate(Fraction(tool.LOWEST[-1]))
+    assert tuple(coefficients) == POLYNOMIALS[-1].coefficients
+    assert error < tool.TOLERANCE
+
+
 def test_lambda_within_rounding_of_one_counts_as_one():
-    for sign in (1.0, -1.0):
+    for sign, polynomial in [(1.0, SIGNED), (-1.0, SIGNED), *((1.0, i) for i in range(len(POLYNOMIALS)))]:
         noisy = sign * (1.0 + np.linspace(-6, 6, LANES) * EPS)
         pair = np.concatenate([noisy, np.ones(LANES)])
-        layer(pair, 0)
+        layer_above(pair, 0, polynomial)
         assert set(pair[:LANES].tolist()) == {1.0 if sign > 0 else 0.0}
         assert set(pair[LANES:].tolist()) == {2.0 if sign > 0 else 0.0}
         plain, theta = noisy.copy(), np.ones(LANES)
@@ -150,7 +220,7 @@ def test_operations_agree_with_the_jit_off():
     one = rng.random(2 * LANES)
     two = one.copy()
     layer(one, 0)
-    _intrinsics._apply_layer_in_numpy(two, 0, two, LANES, None)
+    _intrinsics._apply_layer_in_numpy(two, 0, two, LANES, None, SIGNED)
     np.testing.assert_allclose(one, two, atol=20 * EPS)
     one, two = np.zeros(100), np.zeros(100)
     turn(base, 3, 20, one, 5, 11)
@@ -242,7 +312,7 @@ def test_change_in_any_file_invalidates_the_cache(tmp_path):
     shutil.copytree(os.path.dirname(fastgntk.__file__), package, ignore=ignored)  # noqa: PTH120
     program = (
         "import fastgntk as fg; from fastgntk.engines._simd._intrinsics import _repeat_layer; import numpy as np\n"
-        "x = np.full(1024, 0.5); _repeat_layer(x, 1, 1); print(x[0])"
+        "x = np.full(1024, 0.5); _repeat_layer(x, 1, 1, -1); print(x[0])"
     )
     environment = {**os.environ, "PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
 

@@ -8,7 +8,7 @@ q_u the norm of node u after Â and p_u = c_u q_u after the scale, both before t
     Σ = (c_φ/2)^R p_u p_v λ,         K = p_u p_v θ.
 
 An NNGP needs no θ. With typed edges Â Σ Â'ᵀ is a sum of such products over the relations. With a residual connection
-the factors 1/q become f of `add_residual`, and g_u g_v ⟨x̂_u, x̂_v⟩ is added to λ and θ.
+the factors 1/q become f of `mixing_factors`, and g_u g_v ⟨x̂_u, x̂_v⟩ is added to λ and θ.
 """
 
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ from fastgntk.engines._aggregation import (
     sum_features,
 )
 from fastgntk.engines._base import CancelFlag, Extent, GroupwiseEngine, GroupwiseState
-from fastgntk.engines._norms import add_residual, scale_rows, to_dense, unit_rows
+from fastgntk.engines._norms import mixing_factors, scale_rows, to_dense, unit_rows
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import Network
 
@@ -43,9 +43,9 @@ class _DecoupledGroup:
     feature_sums: Array  # (n, d), Σ_u x_u of each graph
     aggregation: Aggregation
     directions: list[Matrix]  # rows of Â X as unit vectors, (N, d) for each relation; with a residual, times f q
-    neighbour_factor: Array  # (L, N), f of `add_residual`; without a residual 1/q, or 0 where q is 0
+    neighbour_factor: Array  # (L, N), f of `mixing_factors`; without a residual 1/q, or 0 where q is 0
     unit: Matrix  # features as unit vectors, (N, d)
-    initial_factor: Array  # (L, N), g of `add_residual`
+    initial_factor: Array  # (L, N), g of `mixing_factors`
     p: Array  # (L, N), before the layers
 
     def __len__(self) -> int:
@@ -165,7 +165,7 @@ def _norms(
             sigma = _aggregate(aggregation, aggregation, sigma)
             q = np.sqrt(np.maximum(np.diag(sigma), 0.0))
         q, scaled = aggregation.scaled_norms(q, p_out, kernel, squared=block > 0)
-        neighbour_factor[block], initial_factor[block], p[block] = add_residual(q, scaled, feature_norms, kernel)
+        neighbour_factor[block], initial_factor[block], p[block] = mixing_factors(q, scaled, feature_norms, kernel)
         if block == 0 and initial is not None:
             directions = [scale_rows(relation, neighbour_factor[0] * q) for relation in directions]
         p_out = p[block] * block_gain(kernel)

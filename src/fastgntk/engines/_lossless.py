@@ -12,7 +12,7 @@ An NNGP needs no Θ, and its readout is of Λ. The loops contain no division and
 where their values do. The first Λ is computed from unit vectors, the rows of D_1 = unit(Q_1 X). With typed edges
 D Λ D'ᵀ is a sum over relations, and D_1 has the Q_1 X of all relations side by side. A residual connection is one more
 relation, the first, between colours and features: D_l = f_l Q_l P_(l−1), and g_u g_v ⟨x̂_u, x̂_v⟩ is added, with f and g
-of `add_residual`.
+of `mixing_factors`.
 """
 
 import threading
@@ -28,12 +28,13 @@ from fastgntk._util.arrays import Array, Int32s, Ints, Matrix
 from fastgntk.engines._activation import block_gain, linear_share
 from fastgntk.engines._aggregation import sum_features
 from fastgntk.engines._base import CancelFlag, Engine, Extent, GraphRange, GraphSizes, announce_compilation
-from fastgntk.engines._norms import add_residual, is_zero_norm, scale_norms, scale_rows, unit_rows
+from fastgntk.engines._norms import is_zero_norm, mixing_factors, scale_norms, scale_rows, unit_rows
 from fastgntk.engines._refinement import Colouring, ColourOperator, refine_colours
 from fastgntk.engines._simd._colour_rows import ColourNorms, ColourRows, GroupColours, OperatorRows, SparseRows
 from fastgntk.engines._simd._group_colours import build_group
 from fastgntk.engines._simd._intrinsics import LAM, LAM_THETA
-from fastgntk.engines._simd._norms import SCALES, measure_norms
+from fastgntk.engines._simd._norms import SCALES, NormOptions, measure_norms
+from fastgntk.engines._simd._polynomials import choose_polynomials
 from fastgntk.engines._simd._tile import Buffers, buffer_sizes, compute_tile
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import Network
@@ -93,9 +94,9 @@ class Lossless(Engine[Network, ColourState, tuple[Network, GroupColours]]):
     def run_task(self, state: ColourState, task: GraphRange, cancelled: CancelFlag) -> None:
         """Fill in q and p_out of all colours that occur in these graphs and in no earlier one."""
         kernel = state.kernel
-        linear, gain = linear_share(kernel), block_gain(kernel)
-        scale = SCALES[kernel.scale]
-        measure_norms(*task, state.rows, kernel.layers, linear, gain, scale, kernel.residual, cancelled)
+        gain, scale = block_gain(kernel), SCALES[kernel.scale]
+        options = NormOptions(kernel.layers, linear_share(kernel), gain, scale, float(kernel.residual))
+        measure_norms(*task, state.rows, options, cancelled)
 
     def finish_preparation(self, state: ColourState) -> ColourState:
         """Normalise the operators: D_l = q_l⁻¹ Q_l P_(l−1), with a residual f_l Q_l P_(l−1) and g_l x̂."""
@@ -105,7 +106,7 @@ class Lossless(Engine[Network, ColourState, tuple[Network, GroupColours]]):
             first, last = level_start[level], level_start[level + 1]
             q, feature_norm = norms.q[first:last], norms.feature_norm[first:last]
             scaled = scale_norms(q, norms.scale_operand[first:last], kernel)
-            f, g, _ = add_residual(q, scaled, feature_norm, kernel)
+            f, g, _ = mixing_factors(q, scaled, feature_norm, kernel)
             row = np.repeat(np.arange(last - first), np.diff(operators.indptr[first : last + 1]))
             entries = slice(operators.indptr[first], operators.indptr[last])
             columns = operators.indices[entries]
@@ -161,8 +162,10 @@ class Lossless(Engine[Network, ColourState, tuple[Network, GroupColours]]):
         out = np.empty((kernel.blocks + 1, len(row_group.sums.indptr) - 1, len(col_group.sums.indptr) - 1))
         cancelled = _NOT_CANCELLED if cancelled is None else cancelled
         parts = LAM_THETA if kernel.tangent else LAM
-        linear, symmetric = linear_share(kernel) or None, row_group is col_group
-        compute_tile(row_group, col_group, kernel.layers, symmetric, parts, linear, buffers, cancelled, out)
+        linear, symmetric = linear_share(kernel), row_group is col_group
+        non_negative = bool(row_group.non_negative and col_group.non_negative)
+        polynomials = choose_polynomials(kernel.blocks, kernel.layers, linear, non_negative)
+        compute_tile(row_group, col_group, polynomials, symmetric, parts, linear or None, buffers, cancelled, out)
         return out
 
     def kept_bytes(self, state: ColourState) -> int:
@@ -213,7 +216,7 @@ def _add_initial_features(levels: _Levels, colouring: Colouring, kernel: Network
     unit, norms = unit_rows(colouring.features)
     initial_colours = [colouring.colours[0][operator.first] for operator in colouring.operators]
     feature_norm = norms[np.concatenate(initial_colours)]
-    f, g, p = add_residual(levels.q, levels.p, feature_norm[: len(levels.q)], kernel)
+    f, g, p = mixing_factors(levels.q, levels.p, feature_norm[: len(levels.q)], kernel)
     initial = scale_rows(unit[initial_colours[0]], g)
     aggregated = scale_rows(levels.directions, f * levels.q)
     operators = [_prepend(unit[i], Q) for i, Q in zip(initial_colours[1:], levels.operators, strict=True)]
@@ -234,6 +237,7 @@ def _join_levels(levels: _Levels, colouring: Colouring, batch: GraphBatch, kerne
         n_features=batch.features.shape[1],
         n_relations=levels.n_relations,
         has_residual=kernel.has_residual,
+        non_negative=_is_non_negative(levels, colouring, kernel),
         operators=OperatorRows(
             indptr=np.cumsum(np.concatenate([[0], *lengths]), dtype=np.int64),
             indices=np.concatenate([directions.indices, *(Q.indices for Q in operators)]),
@@ -251,6 +255,13 @@ def _join_levels(levels: _Levels, colouring: Colouring, batch: GraphBatch, kerne
         ),
         sums=_sparse_rows(sum_features(batch)),
     )
+
+
+def _is_non_negative(levels: _Levels, colouring: Colouring, kernel: Network) -> bool:
+    """Return whether the bound of `choose_polynomials` holds: for one relation and no residual connection."""
+    one_sum = levels.n_relations == 1 and not kernel.has_residual  # nodes without a common relation have cosine 0
+    no_sign = all(np.array_equal(Q.data, Q.abs_data) for Q in colouring.operators)
+    return bool(one_sum and no_sign and colouring.features.data.min(initial=0.0) >= 0.0)
 
 
 def _aggregate_features(Q: ColourOperator, features: Any, n_relations: int) -> tuple[sparse.csr_array, Array]:

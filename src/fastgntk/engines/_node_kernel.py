@@ -12,7 +12,7 @@ from fastgntk._util.arrays import Array, Ints
 from fastgntk.engines._activation import block_gain, kappa1, kappas, linear_share
 from fastgntk.engines._aggregation import Aggregation, add_up, aggregate_features, multiply_directions
 from fastgntk.engines._base import compiled_code_runs
-from fastgntk.engines._norms import add_residual, scale_rows, to_dense, unit_rows
+from fastgntk.engines._norms import mixing_factors, scale_rows, to_dense, unit_rows
 from fastgntk.graphs import GraphBatch
 from fastgntk.kernels import Network
 
@@ -113,7 +113,7 @@ class NodePairs:
                     sigma[rows] = lam * np.multiply.outer(previous[rows], previous)
                 q = np.sqrt(np.maximum(self._aggregated_diagonal(sigma), 0.0))
             q, scaled = aggregation.scaled_norms(q, previous, kernel, squared=level > 0)
-            self._neighbour_factor[level], self._initial_factor[level], p = add_residual(
+            self._neighbour_factor[level], self._initial_factor[level], p = mixing_factors(
                 q, scaled, self._feature_norms, kernel
             )
             if level == 0 and kernel.has_residual:

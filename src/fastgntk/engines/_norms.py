@@ -7,7 +7,7 @@ from scipy import sparse
 from fastgntk._util.arrays import Array, Bools, Matrix
 from fastgntk.kernels import Network
 
-__all__ = ["add_residual", "is_zero_norm", "safe_reciprocal", "scale_norms", "scale_rows", "to_dense", "unit_rows"]
+__all__ = ["mixing_factors", "is_zero_norm", "safe_reciprocal", "scale_norms", "scale_rows", "to_dense", "unit_rows"]
 
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -21,7 +21,7 @@ def scale_norms(q: Array, operand: Array, kernel: Network) -> Array:
     return q / operand if kernel.scale == "degree" else q
 
 
-def add_residual(q: Array, scaled: Array, feature_norm: Array, kernel: Network) -> tuple[Array, Array, Array]:
+def mixing_factors(q: Array, scaled: Array, feature_norm: Array, kernel: Network) -> tuple[Array, Array, Array]:
     """Return f, g and p with which a node becomes p (f a + g x̂), a unit vector times its norm p.
 
     a is the aggregated node, of norm ``q`` and after the scale of norm ``scaled``; x̂ is the direction of its features,

@@ -5,7 +5,7 @@ start p = ‖x‖ and s = k = x / ‖x‖. Then
 
     aggregate    s ← Σ_v B_uv p_v s_v / q_u,  k ← Σ_v B_uv p_v k_v / q_u,  p_u ← q_u, with q_u such that ‖s_u‖ = 1
                  (typed: one sum for each relation, stacked vertically; with a residual connection both are
-                 multiplied by f q_u, and r_u x_u / ‖x_u‖ is stacked upon them, f and r as in `add_residual`)
+                 multiplied by f q_u, and r_u x_u / ‖x_u‖ is stacked upon them, f and r as in `mixing_factors`)
     layer        z = W s with W (m, ·) Gaussian,  s ← sqrt(2/m) max(z, 0),  p ← sqrt(c_φ/2) p
                  k ← [TensorSketch(k, sqrt(2/m) [z > 0]), s]      (⟨·, ·⟩ of the first ≈ Θ κ0, of s ≈ κ1)
                  (an activation φ of slope s: φ(z) and φ'(z), with 2/m divided by 1 + s²)
@@ -31,7 +31,7 @@ from scipy import fft, sparse
 from fastgntk._util.arrays import Array, Floats, Int32s
 from fastgntk.engines._activation import block_gain
 from fastgntk.engines._aggregation import sum_features
-from fastgntk.engines._norms import add_residual, safe_reciprocal, unit_rows
+from fastgntk.engines._norms import mixing_factors, safe_reciprocal, unit_rows
 from fastgntk.engines._refinement import ColourOperator, refine_colours
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch
@@ -205,9 +205,11 @@ class TangentFeatures:
         unit = s * factor
         return q, unit, unit if k is s else k * factor
 
-    def _add_residual(self, p: Array, s: Floats, k: Floats, unit: Floats, norms: Array) -> tuple[Array, Floats, Floats]:
+    def _mixing_factors(
+        self, p: Array, s: Floats, k: Floats, unit: Floats, norms: Array
+    ) -> tuple[Array, Floats, Floats]:
         """Return norms and vectors of nodes, given as columns, with the features stacked upon the aggregated ones."""
-        neighbour_factor, initial_factor, total = add_residual(p, p, norms, self.kernel)
+        neighbour_factor, initial_factor, total = mixing_factors(p, p, norms, self.kernel)
         weight = (neighbour_factor * p).astype(s.dtype)
         top = unit * initial_factor.astype(s.dtype)
         new = np.concatenate([top, s * weight])

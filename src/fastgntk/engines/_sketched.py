@@ -46,7 +46,7 @@ from fastgntk.engines._aggregation import (
     split_by_type,
 )
 from fastgntk.engines._base import CancelFlag, Extent, GraphSizes, GroupwiseEngine, GroupwiseState, announce_compilation
-from fastgntk.engines._norms import add_residual, is_zero_norm, scale_norms, scale_rows, to_dense, unit_rows
+from fastgntk.engines._norms import is_zero_norm, mixing_factors, scale_norms, scale_rows, to_dense, unit_rows
 from fastgntk.engines._refinement import refine_colours
 from fastgntk.engines._sketch_rows import sketch_rows
 from fastgntk.engines._sketched_level import PATCH_COLS, PATCH_ROWS, GraphLevel, GroupLevel, advance
@@ -243,7 +243,7 @@ class _SketchedGraph:
         kernel = self._kernel
         first, counts = distinct = self._colours_of(level)
         scaled = scale_norms(q, self._scale_operand[first], kernel)
-        neighbour_factor, initial_factor, p = add_residual(q, scaled, self._feature_norm[first], kernel)
+        neighbour_factor, initial_factor, p = mixing_factors(q, scaled, self._feature_norm[first], kernel)
         initial = None
         if kernel.has_residual:
             initial = scale_rows(self._unit[first], initial_factor)

@@ -56,6 +56,7 @@ class ColourRows(NamedTuple):
     n_features: int
     n_relations: int
     has_residual: bool
+    non_negative: bool  # whether all features and weights are, so that no cosine is below 0
     operators: OperatorRows
     norms: ColourNorms
     sums: SparseRows  # feature sums of the graphs, (n, d)
@@ -89,6 +90,7 @@ class GroupColours(NamedTuple):
     level_start: Ints  # (L + 1,)
     n_relations: int
     has_residual: bool
+    non_negative: bool
     operators: SparseRows
     cuts: Ints  # relation r of row u starts at cuts[u · n_relations + r]
     readouts: Readouts

@@ -27,6 +27,7 @@ def build_group(graph_indices: Ints, colouring: ColourRows, position: Int32s) ->
         level_start,
         colouring.n_relations,
         colouring.has_residual,
+        colouring.non_negative,
         operators,
         cuts,
         _sort_readouts(counts, read_level, read_of, weight_of),

@@ -35,6 +35,7 @@ from numba.np.arrayobj import make_array
 from fastgntk._util.arrays import Array, Ints
 from fastgntk.engines._simd._jit import compiled
 from fastgntk.engines._simd._layer import emit_layer, layer_in_numpy
+from fastgntk.engines._simd._polynomials import POLYNOMIALS, SIGNED
 
 __all__ = ["LAM", "LAM_THETA", "LANES", "add_rows", "apply_layer", "sum_rows", "sum_rows_of_one", "transpose4"]
 __all__ += ["apply_layers", "layer_nanoseconds", "scatter"]
@@ -176,28 +177,37 @@ def add_rows(typing: Any, out: Any, at: Any, base: Any, first: Any, stride: Any,
     return types.void(out, _LONG, base, _LONG, _LONG, index, weight, _LONG, _LONG), emit
 
 
-def _apply_layer_in_numpy(lam: Any, lam_at: Any, theta: Any, theta_at: Any, linear: Any) -> None:
+def _apply_layer_in_numpy(lam: Any, lam_at: Any, theta: Any, theta_at: Any, linear: Any, polynomial: Any) -> None:  # noqa: ARG001
     some = None if theta is None else theta[theta_at : theta_at + LANES]
     layer_in_numpy(lam[lam_at : lam_at + LANES], some, linear)
 
 
 @_operation(_apply_layer_in_numpy)
-def apply_layer(typing: Any, lam: Any, lam_at: Any, theta: Any, theta_at: Any, linear: Any) -> Any:  # noqa: ARG001
+def apply_layer(typing: Any, lam: Any, lam_at: Any, theta: Any, theta_at: Any, linear: Any, polynomial: Any) -> Any:  # noqa: ARG001
     """Apply one layer."""
     arrays = (0,) if isinstance(theta, types.NoneType) else (0, 2)
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         pointers = [_pointer(context, builder, signature.args[i], args[i]) for i in arrays]
         share = None if isinstance(linear, types.NoneType) else _spread(builder, args[4])
-        for i in range(0, LANES, _WIDTH):
-            offsets = [_plus(builder, args[k + 1], i) for k in arrays]
-            old = [_load(builder, *each) for each in zip(pointers, offsets, strict=True)]
-            new = emit_layer(builder, old[0], old[1] if len(old) == 2 else None, share)
-            for value, pointer, offset in zip(new, pointers, offsets, strict=True):
-                _store(builder, value, pointer, offset)
+        signed, after = (builder.append_basic_block(name) for name in ("signed", "applied"))
+        switch = builder.switch(args[5], signed)
+        cases = [builder.append_basic_block(f"polynomial{i}") for i in range(len(POLYNOMIALS))]
+        for i, block in enumerate(cases):
+            switch.add_case(ir.Constant(_INT, i), block)
+        for block, chosen in zip((signed, *cases), (None, *POLYNOMIALS), strict=True):
+            builder.position_at_end(block)
+            for i in range(0, LANES, _WIDTH):
+                offsets = [_plus(builder, args[k + 1], i) for k in arrays]
+                old = [_load(builder, *each) for each in zip(pointers, offsets, strict=True)]
+                new = emit_layer(builder, old[0], old[1] if len(old) == 2 else None, share, chosen)
+                for value, pointer, offset in zip(new, pointers, offsets, strict=True):
+                    _store(builder, value, pointer, offset)
+            builder.branch(after)
+        builder.position_at_end(after)
         return context.get_dummy_value()
 
-    return types.void(lam, _LONG, theta, _LONG, linear), emit
+    return types.void(lam, _LONG, theta, _LONG, linear, _LONG), emit
 
 
 def _transpose4_in_numpy(source: Any, s: Any, s_stride: Any, out: Any, o: Any, o_stride: Any) -> None:
@@ -240,7 +250,7 @@ def apply_layers(lam: Array, theta: Array | None, entries: int, layers: int, lin
     """
     for at in range(0, entries, LANES):
         for _ in range(layers):  # 32 entries stay in the first-level cache from layer to layer
-            apply_layer(lam, at, theta, at, linear)
+            apply_layer(lam, at, theta, at, linear, SIGNED)
 
 
 @compiled
@@ -255,20 +265,20 @@ def scatter(matrix: Array, first: int, factors: Array, buckets: Ints, out: Array
 
 
 @compiled
-def _repeat_layer(pairs: Array, rows: int, repeats: int) -> None:
+def _repeat_layer(pairs: Array, rows: int, repeats: int, polynomial: int) -> None:
     for _ in range(repeats):
         for at in range(0, rows * 2 * LANES, 2 * LANES):
-            apply_layer(pairs, at, pairs, at + LANES, None)
+            apply_layer(pairs, at, pairs, at + LANES, None, polynomial)
 
 
-def layer_nanoseconds() -> float:
+def layer_nanoseconds(polynomial: int = SIGNED) -> float:
     """Measure one layer on one pair of (λ, θ) in the first-level cache, on one core: no tile can be faster."""
     rows, repeats = 16, 2000
     pairs = np.random.default_rng(0).random(rows * 2 * LANES)
-    _repeat_layer(pairs, rows, 1)
+    _repeat_layer(pairs, rows, 1, polynomial)
     shortest = np.inf
     for _ in range(25):
         start = time.perf_counter()
-        _repeat_layer(pairs, rows, repeats)
+        _repeat_layer(pairs, rows, repeats, polynomial)
         shortest = min(shortest, time.perf_counter() - start)
     return float(shortest / (repeats * rows * LANES) * 1e9)

@@ -10,6 +10,7 @@ ReLU have (1 − t) κ0(λ) + t in place of κ0(λ), and (1 − t) κ1(λ) + t �
 """
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from numba.core.cgutils import get_or_insert_function
 
 from fastgntk._util.arrays import Array
 from fastgntk.engines._activation import kappas
+from fastgntk.engines._simd._polynomials import Polynomial
 
 __all__ = ["NEAR_ONE", "emit_layer", "layer_in_numpy"]
 
@@ -53,52 +55,71 @@ _ODD = (
 )
 
 
-def emit_layer(builder: Any, lam: Any, theta: Any = None, linear: Any = None) -> list[Any]:
+class _Emitter:
+    """Operations on vectors of one LLVM type."""
+
+    def __init__(self, builder: Any, kind: Any) -> None:
+        self.builder, self.kind = builder, kind
+
+    def constant(self, value: float) -> Any:
+        return ir.Constant(self.kind, [value] * self.kind.count)
+
+    def function(self, name: str, x: Any) -> Any:
+        name = f"{name}.v{self.kind.count}f64"
+        module, signature = self.builder.module, ir.FunctionType(self.kind, [self.kind])
+        return self.builder.call(get_or_insert_function(module, signature, name), [x])  # type: ignore[no-untyped-call]
+
+    def product(self, a: Any, b: Any) -> Any:
+        return self.builder.fmul(a, b, flags=("contract",))
+
+    def product_plus(self, a: Any, b: Any, c: Any) -> Any:
+        return self.builder.fadd(self.product(a, b), c, flags=("contract",))
+
+    def polynomial(self, x: Any, coefficients: Sequence[float]) -> Any:
+        value = self.constant(coefficients[-1])
+        for coefficient in reversed(coefficients[:-1]):
+            value = self.product_plus(value, x, self.constant(coefficient))
+        return value
+
+
+def emit_layer(
+    builder: Any, lam: Any, theta: Any = None, linear: Any = None, polynomial: Polynomial | None = None
+) -> list[Any]:
     """Emit the layer for vectors λ and, if it is given, θ of the same LLVM type; return the new ones.
 
-    ``linear`` is t as such a vector, or None for ReLU.
+    ``linear`` is t as such a vector, or None for ReLU. With a polynomial λ must lie in its interval.
     """
-    kind = lam.type
-
-    def constant(value: float) -> Any:
-        return ir.Constant(kind, [value] * kind.count)
-
-    def function(name: str, x: Any) -> Any:
-        name = f"{name}.v{kind.count}f64"
-        declared = get_or_insert_function(builder.module, ir.FunctionType(kind, [kind]), name)  # type: ignore[no-untyped-call]
-        return builder.call(declared, [x])
-
-    def product(a: Any, b: Any) -> Any:
-        return builder.fmul(a, b, flags=("contract",))
-
-    def product_plus(a: Any, b: Any, c: Any) -> Any:
-        return builder.fadd(product(a, b), c, flags=("contract",))
-
-    one, zero = constant(1.0), constant(0.0)
-    a = function("llvm.fabs", lam)
-    gap = builder.fsub(one, a)
-    gap = builder.select(builder.fcmp_ordered(">", gap, constant(NEAR_ONE)), gap, zero)
+    emit = _Emitter(builder, lam.type)
+    one, zero = emit.constant(1.0), emit.constant(0.0)
+    if polynomial is None:
+        size = emit.function("llvm.fabs", lam)
+    else:  # λ of colours with norm 0 is 0, below the interval
+        lowest = emit.constant(polynomial.lowest)
+        size = builder.select(builder.fcmp_ordered(">", lowest, lam), lowest, lam)
+    gap = builder.fsub(one, size)
+    gap = builder.select(builder.fcmp_ordered(">", gap, emit.constant(NEAR_ONE)), gap, zero)
     a = builder.fsub(one, gap)  # exactly 1 where the gap was closed
-    root = function("llvm.sqrt", product(gap, builder.fadd(one, a)))
-    z = builder.fmul(a, a)
-    even, odd = constant(_EVEN[-1]), constant(_ODD[-1])
-    for coefficient in reversed(_EVEN[:-1]):
-        even = product_plus(even, z, constant(coefficient))
-    for coefficient in reversed(_ODD[:-1]):
-        odd = product_plus(odd, z, constant(coefficient))
-    bent = builder.fmul(root, product_plus(a, odd, even))
-    positive = builder.fcmp_ordered(">=", lam, zero)
-    rest = builder.fsub(one, bent)
-    kappa0 = builder.select(positive, rest, bent)
-    signed = builder.select(positive, rest, builder.fsub(zero, bent))  # κ0 with the sign of λ
+    root = emit.function("llvm.sqrt", emit.product(gap, builder.fadd(one, a)))
+    if polynomial is None:
+        z = builder.fmul(a, a)
+        share = emit.product_plus(a, emit.polynomial(z, _ODD), emit.polynomial(z, _EVEN))
+        bent = builder.fmul(root, share)
+        positive = builder.fcmp_ordered(">=", lam, zero)
+        rest = builder.fsub(one, bent)
+        kappa0 = builder.select(positive, rest, bent)
+        signed = builder.select(positive, rest, builder.fsub(zero, bent))  # κ0 with the sign of λ
+        lam = builder.select(positive, a, builder.fsub(zero, a))  # exactly ±1 where the gap was closed
+    else:
+        kappa0 = signed = builder.fsub(one, builder.fmul(root, emit.polynomial(gap, polynomial.coefficients)))
+        lam = a
     if linear is None:
-        kappa1 = product_plus(root, constant(1.0 / math.pi), product(a, signed))
+        kappa1 = emit.product_plus(root, emit.constant(1.0 / math.pi), emit.product(a, signed))
     else:
         rest = builder.fsub(one, linear)
-        kappa0 = product_plus(rest, kappa0, linear)
-        lam = builder.select(positive, a, builder.fsub(zero, a))  # exactly ±1 where the gap was closed
-        kappa1 = product_plus(builder.fmul(root, rest), constant(1.0 / math.pi), product(lam, kappa0))
-    return [kappa1] if theta is None else [kappa1, product_plus(theta, kappa0, kappa1)]
+        kappa0 = emit.product_plus(rest, kappa0, linear)
+        root_share = emit.product(builder.fmul(root, rest), emit.constant(1.0 / math.pi))
+        kappa1 = builder.fadd(root_share, emit.product(lam, kappa0), flags=("contract",))
+    return [kappa1] if theta is None else [kappa1, emit.product_plus(theta, kappa0, kappa1)]
 
 
 def layer_in_numpy(lam: Array, theta: Array | None = None, linear: float | None = None) -> None:

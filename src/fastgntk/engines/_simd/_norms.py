@@ -1,6 +1,7 @@
 """Norms of colours, from the recursion of each graph with itself."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,7 @@ from fastgntk.engines._simd._colour_rows import ColourRows, OperatorRows
 from fastgntk.engines._simd._jit import compiled
 from fastgntk.engines._simd._layer import NEAR_ONE
 
-__all__ = ["SCALES", "measure_norms"]
+__all__ = ["SCALES", "NormOptions", "measure_norms"]
 
 
 _DEGREE, _UNIT, _GIVEN = 1, 2, 3
@@ -18,120 +19,185 @@ SCALES = {"uniform": 0, "symmetric": 0, "degree": _DEGREE, "unit": _UNIT, "given
 _EPS = float(np.finfo(np.float64).eps)
 
 
+class NormOptions(NamedTuple):
+    """What the norms of colours depend on besides the colours."""
+
+    layers: int
+    linear: float  # t of the activation
+    gain: float  # of the norm by all layers of a block
+    scale: int  # from SCALES
+    residual: float
+
+
+class _Work(NamedTuple):
+    """Memory for the recursion of one graph."""
+
+    position: Ints  # of a colour among those of the graph and level; −1 for all others
+    dense: Array  # a row of features; 0 between uses
+    lam: Array  # (colours, colours), λ after the layers
+    sums: Array  # (colours, relations · colours), Σ_a w_a P_a Λ_a· / q by relation
+    q: Array  # of each colour
+    f_q: Array  # f q and g of `mixing_factors`
+    g: Array
+
+
 @compiled
 def measure_norms(
-    start: int,
-    stop: int,
-    colouring: ColourRows,
-    layers: int,
-    linear: float,
-    gain: float,
-    scale: int,
-    residual: float,
-    cancelled: NDArray[np.uint8],
+    start: int, stop: int, colouring: ColourRows, options: NormOptions, cancelled: NDArray[np.uint8]
 ) -> None:
     """Fill in place q and p_out of every colour from level 2 on whose owner is one of graphs start..stop − 1.
 
     With P the norms p_out of level l − 1 and Λ its λ after the layers, q_u² = Σ_ab w_a P_a w_b P_b Λ_ab over the
-    entries a and b of a row with the same relation, and p_out = c_u q_u · gain; with a residual α, p_out = gain ·
-    sqrt((1 − α) c_u² q_u² + α ‖x_u‖²). A sum that is zero up to rounding gives
-    q = p_out = 0 (the rule of `is_zero_norm`). A norm depends only on the content of its colour; the first graph with
-    the colour owns it and alone writes its norm, so results do not depend on threads. Graphs without colours of their
-    own are skipped.
+    entries a and b of a row with the same relation, and p_out = gain · sqrt((1 − α) c_u² q_u² + α ‖x_u‖²), α = 0
+    without a residual connection. A sum that is zero up to rounding gives q = 0 (the rule of `is_zero_norm`). A norm
+    depends only on the content of its colour; the first graph with the colour owns it and alone writes its norm, so
+    results do not depend on threads. Graphs without colours of their own are skipped.
     """
+    offsets = colouring.offsets
+    nodes = 0
+    for graph in range(start, stop):
+        nodes = max(nodes, offsets[graph + 1] - offsets[graph])
+    old, new, old_p, new_p = np.empty(nodes, np.int64), np.empty(nodes, np.int64), np.empty(nodes), np.empty(nodes)
+    work = _allocate(start, stop, colouring, old)
+    for graph in range(start, stop):
+        if _owns(graph, colouring):
+            _measure_graph(graph, colouring, options, old, new, old_p, new_p, work, cancelled)
+
+
+@compiled
+def _allocate(start: int, stop: int, colouring: ColourRows, listed: Ints) -> _Work:
+    """Return memory for the graph with most colours in a level; ``listed`` is overwritten."""
     offsets, colours, level_start = colouring.offsets, colouring.colours, colouring.level_start
-    n_relations, has_residual, operators = colouring.n_relations, colouring.has_residual, colouring.operators
-    indptr, indices, relation, data, _ = operators
-    q, p_out, feature_norm, scale_operand, _, owner = colouring.norms
-    deepest = colours.shape[0] - 1
-    most_colours = 1
-    for level in range(1, deepest + 1):
-        most_colours = max(most_colours, level_start[level + 1] - level_start[level])
-    position = np.full(most_colours, -1, np.int64)
-    most_nodes = 0
-    for g in range(start, stop):
-        most_nodes = max(most_nodes, offsets[g + 1] - offsets[g])
-    old, new = np.empty(most_nodes, np.int64), np.empty(most_nodes, np.int64)
-    widest = 0
-    for g in range(start, stop):
-        if _owns(g, colours, level_start, offsets[g], offsets[g + 1], owner):
-            for level in range(1, deepest + 1):
-                widest = max(widest, _distinct(colours[level], offsets[g], offsets[g + 1], position, old))
-    lam, sums = np.empty((widest, widest)), np.empty((widest, n_relations * widest))
-    old_p, new_p, new_q = np.empty(widest), np.empty(widest), np.empty(widest)
-    factor, initial_factor = np.empty(widest), np.empty(widest)  # with a residual: f q and g of `add_residual`
-    dense = np.zeros(n_relations * colouring.n_features)
-    for g in range(start, stop):
-        first, last = offsets[g], offsets[g + 1]
-        if not _owns(g, colours, level_start, first, last, owner):
-            continue
-        n_old = _distinct(colours[1], first, last, position, old)
+    most = widest = 1
+    for level in range(1, len(colours)):
+        most = max(most, level_start[level + 1] - level_start[level])
+    position = np.full(most, -1, np.int64)
+    for graph in range(start, stop):
+        if _owns(graph, colouring):
+            for level in range(1, len(colours)):
+                count = _distinct(colours[level], offsets[graph], offsets[graph + 1], position, listed)
+                widest = max(widest, count)
+    return _Work(
+        position,
+        np.zeros(colouring.n_relations * colouring.n_features),
+        np.empty((widest, widest)),
+        np.empty((widest, colouring.n_relations * widest)),
+        np.empty(widest),
+        np.empty(widest),
+        np.empty(widest),
+    )
+
+
+@compiled
+def _measure_graph(
+    graph: int,
+    colouring: ColourRows,
+    options: NormOptions,
+    old: Ints,
+    new: Ints,
+    old_p: Array,
+    new_p: Array,
+    work: _Work,
+    cancelled: NDArray[np.uint8],
+) -> None:
+    """Run the recursion of a graph with itself; ``old`` and ``new`` are the colours of two levels."""
+    colours, level_start, p_out = colouring.colours, colouring.level_start, colouring.norms.p_out
+    first, last = colouring.offsets[graph], colouring.offsets[graph + 1]
+    position = work.position
+    n_old = _distinct(colours[1], first, last, position, old)
+    for i in range(n_old):
+        old_p[i] = p_out[level_start[1] + old[i]]
+    _compare_first_level(colouring, old[:n_old], options, work, cancelled)
+    for level in range(2, len(colours)):
+        n_new = _distinct(colours[level], first, last, position, new)
         for i in range(n_old):
-            old_p[i] = p_out[level_start[1] + old[i]]
-        _first_level(colouring, old, n_old, layers, linear, dense, lam, cancelled)
-        for level in range(2, deepest + 1):
-            n_new = _distinct(colours[level], first, last, position, new)
-            for i in range(n_old):
-                position[old[i]] = i
-            for i in range(n_new):
-                if cancelled[0]:
-                    return
-                row = level_start[level] + new[i]
-                new_q[i] = _measure_row(row, colouring, old_p, position, lam, n_old, sums[i])
-                norm = _scale_norm(new_q[i], scale_operand[row], scale)
-                if residual > 0.0:
-                    aggregated = math.sqrt(1.0 - residual) * norm
-                    initial = math.sqrt(residual) * feature_norm[row]
-                    norm = math.hypot(aggregated, initial)
-                    factor[i] = aggregated / norm if norm > 0.0 else 0.0
-                    initial_factor[i] = initial / norm if norm > 0.0 else 0.0
-                new_p[i] = gain * norm
-                if owner[row] == g:
-                    q[row], p_out[row] = new_q[i], new_p[i]
-            if level < deepest:
-                for i in range(n_new):
-                    if cancelled[0]:
-                        return
-                    if residual > 0.0:
-                        row = level_start[level] + new[i]
-                        for k in range(indptr[row], _first_neighbour(row, operators, has_residual)):
-                            dense[indices[k]] = data[k]
-                    for j in range(i + 1):
-                        row = level_start[level] + new[j]
-                        dot = 0.0
-                        if new_q[j] > 0.0:
-                            for k in range(_first_neighbour(row, operators, has_residual), indptr[row + 1]):
-                                other = position[indices[k]]
-                                dot += data[k] * (old_p[other] / new_q[j]) * sums[i, relation[k] * n_old + other]
-                        if residual > 0.0:
-                            features = 0.0
-                            for k in range(indptr[row], _first_neighbour(row, operators, has_residual)):
-                                features += data[k] * dense[indices[k]]
-                            dot = factor[i] * factor[j] * dot + initial_factor[i] * initial_factor[j] * features
-                        lam[i, j] = _apply_layers(dot, layers, linear)
-                    if residual > 0.0:
-                        row = level_start[level] + new[i]
-                        for k in range(indptr[row], _first_neighbour(row, operators, has_residual)):
-                            dense[indices[k]] = 0.0
-            for i in range(n_old):
-                position[old[i]] = -1
-            if level < deepest:
-                for i in range(n_new):
-                    for j in range(i):
-                        lam[j, i] = lam[i, j]
-            old, new, n_old = new, old, n_new
-            old_p, new_p = new_p, old_p
+            position[old[i]] = i
+        rows = level_start[level] + new[:n_new]
+        _measure_level(graph, rows, colouring, options, old_p[:n_old], new_p, work, cancelled)
+        if level < len(colours) - 1:
+            _compare_level(rows, colouring, options, old_p[:n_old], work, cancelled)
+        for i in range(n_old):
+            position[old[i]] = -1
+        if cancelled[0]:
+            return
+        old, new, n_old = new, old, n_new
+        old_p, new_p = new_p, old_p
+
+
+@compiled
+def _measure_level(
+    graph: int,
+    rows: Ints,
+    colouring: ColourRows,
+    options: NormOptions,
+    old_p: Array,
+    new_p: Array,
+    work: _Work,
+    cancelled: NDArray[np.uint8],
+) -> None:
+    """Compute the norms of some colours, and write those that the graph owns; ``new_p`` gets p_out of each."""
+    q, p_out, feature_norm, scale_operand, _, owner = colouring.norms
+    sums, q_of_graph, f_q, g = work.sums, work.q, work.f_q, work.g
+    for i in range(len(rows)):
+        if cancelled[0]:
+            return
+        row = rows[i]
+        q_of_graph[i] = _measure_row(row, colouring, old_p, work, sums[i])
+        scaled = _scale_norm(q_of_graph[i], scale_operand[row], options.scale)
+        aggregated = math.sqrt(1.0 - options.residual) * scaled
+        initial = math.sqrt(options.residual) * feature_norm[row]
+        mixed = math.hypot(aggregated, initial)
+        f_q[i] = aggregated / mixed if mixed > 0.0 else 0.0
+        g[i] = initial / mixed if mixed > 0.0 else 0.0
+        new_p[i] = options.gain * mixed
+        if owner[row] == graph:
+            q[row], p_out[row] = q_of_graph[i], new_p[i]
+
+
+@compiled
+def _compare_level(
+    rows: Ints,
+    colouring: ColourRows,
+    options: NormOptions,
+    old_p: Array,
+    work: _Work,
+    cancelled: NDArray[np.uint8],
+) -> None:
+    """Fill ``lam`` between some colours from the sums of `_measure_row`."""
+    operators, has_residual = colouring.operators, colouring.has_residual
+    indptr, indices, relation, data, _ = operators
+    position, dense, lam, sums, q, f_q, g = work
+    layers, linear, n_old = options.layers, options.linear, len(old_p)
+    for i in range(len(rows)):
+        if cancelled[0]:
+            return
+        features_end = _first_neighbour(rows[i], operators, has_residual)
+        for k in range(indptr[rows[i]], features_end):
+            dense[indices[k]] = data[k]
+        for j in range(i + 1):
+            row = rows[j]
+            middle = _first_neighbour(row, operators, has_residual)
+            features, dot = 0.0, 0.0
+            for k in range(indptr[row], middle):
+                features += data[k] * dense[indices[k]]
+            if q[j] > 0.0:
+                for k in range(middle, indptr[row + 1]):
+                    other = position[indices[k]]
+                    dot += data[k] * (old_p[other] / q[j]) * sums[i, relation[k] * n_old + other]
+            lam[i, j] = lam[j, i] = _apply_layers(f_q[i] * f_q[j] * dot + g[i] * g[j] * features, layers, linear)
+        for k in range(indptr[rows[i]], features_end):
+            dense[indices[k]] = 0.0
 
 
 @compiled
 def _first_neighbour(row: int, operators: OperatorRows, has_residual: bool) -> int:
-    """Return the first entry of a row that is not a feature of the colour itself."""
-    k: int = operators.indptr[row]
+    """Return the first entry of a row that is no feature: with a residual connection those of relation 0 come first."""
+    k, stop = operators.indptr[row], operators.indptr[row + 1]
     if has_residual:
         relation = operators.relation
-        while relation[k] == 0:
+        while k < stop and relation[k] == 0:
             k += 1
-    return k
+    return int(k)
 
 
 @compiled
@@ -159,11 +225,12 @@ def _kappa1(lam: float) -> float:
 
 
 @compiled
-def _owns(g: int, colours: Int32s, level_start: Ints, first: int, last: int, owner: Ints) -> bool:
-    """Return whether graph g owns any colour from level 2 on."""
-    for level in range(2, colours.shape[0]):
-        for u in range(first, last):
-            if owner[level_start[level] + colours[level, u]] == g:
+def _owns(graph: int, colouring: ColourRows) -> bool:
+    """Return whether a graph owns any colour from level 2 on."""
+    colours, level_start, owner = colouring.colours, colouring.level_start, colouring.norms.owner
+    for level in range(2, len(colours)):
+        for u in range(colouring.offsets[graph], colouring.offsets[graph + 1]):
+            if owner[level_start[level] + colours[level, u]] == graph:
                 return True
     return False
 
@@ -183,39 +250,30 @@ def _distinct(colours: Int32s, first: int, last: int, position: Ints, out: Ints)
 
 
 @compiled
-def _first_level(
-    colouring: ColourRows,
-    nodes: Ints,
-    count: int,
-    layers: int,
-    linear: float,
-    dense: Array,
-    lam: Array,
-    cancelled: NDArray[np.uint8],
+def _compare_first_level(
+    colouring: ColourRows, some: Ints, options: NormOptions, work: _Work, cancelled: NDArray[np.uint8]
 ) -> None:
-    """Fill ``lam`` with κ1(…κ1(⟨x_i, x_j⟩)) of unit vectors; ``dense`` is zero before and after."""
+    """Fill ``lam`` between some colours of level 1, whose rows are unit vectors."""
     indptr, indices, _, data, _ = colouring.operators
-    base = colouring.level_start[1]
-    for i in range(count):
+    dense, lam, base = work.dense, work.lam, colouring.level_start[1]
+    for i in range(len(some)):
         if cancelled[0]:
             return
-        row = base + nodes[i]
+        row = base + some[i]
         for k in range(indptr[row], indptr[row + 1]):
             dense[indices[k]] = data[k]
         for j in range(i + 1):
-            other = base + nodes[j]
+            other = base + some[j]
             dot = 0.0
             for k in range(indptr[other], indptr[other + 1]):
                 dot += data[k] * dense[indices[k]]
-            lam[i, j] = lam[j, i] = _apply_layers(dot, layers, linear)
+            lam[i, j] = lam[j, i] = _apply_layers(dot, options.layers, options.linear)
         for k in range(indptr[row], indptr[row + 1]):
             dense[indices[k]] = 0.0
 
 
 @compiled
-def _measure_row(
-    row: int, colouring: ColourRows, old_p: Array, position: Ints, lam: Array, count: int, sums: Array
-) -> float:
+def _measure_row(row: int, colouring: ColourRows, old_p: Array, work: _Work, sums: Array) -> float:
     """Return q of a colour, 0 if it is 0 up to rounding, and write Σ_a w_a P_a Λ_a· / q to ``sums`` by relation.
 
     All terms are divided by the largest |w_a P_a| to avoid overflow.
@@ -223,6 +281,7 @@ def _measure_row(
     # Fields are read once, because reading one inside a loop updates its reference count.
     operators, terms, n_relations = colouring.operators, colouring.norms.terms, colouring.n_relations
     indptr, indices, relation, data, abs_data = operators
+    position, lam, count = work.position, work.lam, len(old_p)
     first = _first_neighbour(row, operators, colouring.has_residual)
     for j in range(n_relations * count):
         sums[j] = 0.0

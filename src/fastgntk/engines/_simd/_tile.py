@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fastgntk._util.arrays import Array
+from fastgntk._util.arrays import Array, Ints
 from fastgntk.engines._simd._colour_rows import CHUNK, GroupColours, SparseRows
 from fastgntk.engines._simd._intrinsics import (
     LANES,
@@ -71,7 +71,7 @@ def buffer_sizes(rows: GroupColours, cols: GroupColours) -> dict[str, int]:
 def compute_tile(
     rows: GroupColours,
     cols: GroupColours,
-    layers: int,
+    polynomials: Ints,
     symmetric: bool,
     parts: Parts,
     linear: float | None,
@@ -81,8 +81,9 @@ def compute_tile(
 ) -> None:
     """Write the readout of every level to ``out`` (L + 1, n, m): that of θ, or of λ if it is the only part.
 
-    ``linear`` is t of the activation, None for ReLU. ``symmetric`` means that both groups are the same, which halves
-    the work. The loop ends early once ``cancelled[0]`` is not 0.
+    ``polynomials`` (blocks, layers) is from `choose_polynomials`, ``linear`` is t of the activation, None for ReLU.
+    ``symmetric`` means that both groups are the same, which halves the work. The loop ends early once ``cancelled[0]``
+    is not 0.
     """
     turned, readout = buffers.turned, buffers.readout
     deepest = len(rows.counts) - 1
@@ -113,7 +114,9 @@ def compute_tile(
                 if cols.has_residual:
                     _spread_initial(rows, cols, parts, level, first, last, turned, True)
             read_to = _NO_READOUT if symmetric else first
-            _sum_and_apply_layers(cols, parts, level, stop, layers, linear, turned, new, start, readout, width, read_to)
+            _sum_and_apply_layers(
+                cols, parts, level, stop, polynomials[level - 1], linear, turned, new, start, readout, width, read_to
+            )
             if level == 1:
                 _spread_features(rows, cols, first, last, turned, False)
             elif cols.has_residual:
@@ -232,7 +235,7 @@ def _sum_and_apply_layers(
     parts: Parts,
     level: int,
     stop: int,
-    layers: int,
+    polynomials: Ints,
     linear: float | None,
     turned: Array,
     new: Array,
@@ -255,11 +258,11 @@ def _sum_and_apply_layers(
                 sum_rows_of_one(parts, new, to, turned, 0, LANES, indices, data, row, end)
             else:
                 sum_rows(parts, new, to, turned, 0, step, indices, data, row, end)
-            for _ in range(layers):  # row by row: the root of one row overlaps with the sums of the next
+            for layer in range(len(polynomials)):  # row by row: the root of one overlaps with the sums of the next
                 if len(parts) == 1:
-                    apply_layer(new, to, None, 0, linear)
+                    apply_layer(new, to, None, 0, linear, polynomials[layer])
                 else:
-                    apply_layer(new, to, new, to + LANES, linear)
+                    apply_layer(new, to, new, to + LANES, linear, polynomials[layer])
         if read_to != _NO_READOUT:
             _read_chunk(cols, parts, level, chunk // CHUNK, new, start, read_to, width, readout)
 
