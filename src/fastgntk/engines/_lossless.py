@@ -43,6 +43,11 @@ __all__ = ["Lossless", "ColourState"]
 
 
 _THREAD_BYTES = 4 * 2**20  # memory of an idle thread: stack and the allocator's arena
+_MOST_TASKS = 16
+_LEAST_COST, _LARGEST_COST = (
+    1e6,
+    1e8,
+)  # of a task, in pairs of a colour and an entry: milliseconds to a fraction of a second
 _NOT_CANCELLED = np.zeros(1, dtype=np.uint8)
 _buffers = threading.local()  # one set for each thread, kept between tiles
 
@@ -51,8 +56,8 @@ _buffers = threading.local()  # one set for each thread, kept between tiles
 class ColourState:
     """All graphs of a batch: colours, their norms, and the operators of all levels in one CSR matrix.
 
-    ``prepare`` fills in the norms of level 1, ``run_task`` in place those of the other levels, and
-    ``finish_preparation`` returns a state with the operators D in place of Q.
+    ``prepare`` fills in the norms of level 1, ``run_task`` fills in those of the other levels in place, and
+    ``finish_preparation`` returns a state with the entries of D.
     """
 
     kernel: Network
@@ -86,7 +91,7 @@ class Lossless(Engine[Network, ColourState, tuple[Network, GroupColours]]):
             return []  # the norms of level 1 are known
         sizes = np.diff(rows.offsets).astype(np.float64)
         cost = np.cumsum(sizes**2 * (len(rows.operators.data) / max(len(rows.norms.q), 1)) * blocks + 1.0)
-        step = min(max(cost[-1] / 16, 1e6), 1e8)
+        step = min(max(cost[-1] / _MOST_TASKS, _LEAST_COST), _LARGEST_COST)
         stops = np.unique(np.searchsorted(cost, np.arange(step, cost[-1] + step, step)) + 1)
         bounds = [0, *np.minimum(stops, len(sizes)).tolist()]
         return [(a, b) for a, b in pairwise(bounds) if a < b]
@@ -113,7 +118,7 @@ class Lossless(Engine[Network, ColourState, tuple[Network, GroupColours]]):
             of_features = kernel.has_residual & (operators.relation[entries] == 0)
             p_below = norms.p_out[level_start[level - 1] + np.where(of_features, 0, columns)]
             data[entries] *= np.where(of_features, g[row], p_below * f[row])
-        return replace(state, rows=state.rows._replace(operators=operators._replace(data=data)))
+        return replace(state, rows=state.rows._replace(normalised=data))
 
     def graph_sizes(self, state: ColourState) -> GraphSizes:
         """Return the colours of every level, and three keys for each graph that similar graphs are likely to share.
@@ -130,7 +135,8 @@ class Lossless(Engine[Network, ColourState, tuple[Network, GroupColours]]):
             shuffled = hashes * np.uint64(2 * i + 1) ^ (hashes >> np.uint64(29 + i))
             if len(filled):
                 key[filled] = np.minimum.reduceat(shuffled[colours], rows.offsets[filled])
-        # Features as the columns of a relation may be twice as many as `tile_bytes` counts.
+        # With a residual connection relation 0 has features as columns, up to twice as many as `tile_bytes` allows for
+        # a relation, so it is counted twice.
         n_relations = rows.n_relations + int(rows.has_residual)
         return GraphSizes(rows.offsets, rows.colours[1:], keys, rows.n_features, n_relations=n_relations)
 
@@ -163,9 +169,10 @@ class Lossless(Engine[Network, ColourState, tuple[Network, GroupColours]]):
         cancelled = _NOT_CANCELLED if cancelled is None else cancelled
         parts = LAM_THETA if kernel.tangent else LAM
         linear, symmetric = linear_share(kernel), row_group is col_group
+        linear_or_none = linear or None  # without it the loop is compiled for ReLU alone
         non_negative = bool(row_group.non_negative and col_group.non_negative)
         polynomials = choose_polynomials(kernel.blocks, kernel.layers, linear, non_negative)
-        compute_tile(row_group, col_group, polynomials, symmetric, parts, linear or None, buffers, cancelled, out)
+        compute_tile(row_group, col_group, polynomials, symmetric, parts, linear_or_none, buffers, cancelled, out)
         return out
 
     def kept_bytes(self, state: ColourState) -> int:
@@ -176,6 +183,7 @@ class Lossless(Engine[Network, ColourState, tuple[Network, GroupColours]]):
             rows.colours,
             rows.level_start,
             *rows.operators,
+            rows.normalised,
             *rows.norms,
             *rows.sums,
         ]
@@ -245,6 +253,7 @@ def _join_levels(levels: _Levels, colouring: Colouring, batch: GraphBatch, kerne
             data=np.concatenate([directions.data, *(Q.data for Q in operators)]),
             abs_data=np.concatenate([directions.data, *(Q.abs_data for Q in operators)]),
         ),
+        normalised=np.zeros(0),
         norms=ColourNorms(
             q=np.append(levels.q, unknown),
             p_out=np.append(block_gain(kernel) * levels.p, unknown),

@@ -205,9 +205,7 @@ class TangentFeatures:
         unit = s * factor
         return q, unit, unit if k is s else k * factor
 
-    def _mixing_factors(
-        self, p: Array, s: Floats, k: Floats, unit: Floats, norms: Array
-    ) -> tuple[Array, Floats, Floats]:
+    def _add_residual(self, p: Array, s: Floats, k: Floats, unit: Floats, norms: Array) -> tuple[Array, Floats, Floats]:
         """Return norms and vectors of nodes, given as columns, with the features stacked upon the aggregated ones."""
         neighbour_factor, initial_factor, total = mixing_factors(p, p, norms, self.kernel)
         weight = (neighbour_factor * p).astype(s.dtype)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from fastgntk._util.arrays import Array, Int32s, Ints
 
-__all__ = ["CHUNK", "ColourNorms", "ColourRows", "GroupColours", "OperatorRows", "Readouts", "SparseRows"]
+__all__ = ["CHUNK", "ColourNorms", "ColourRows", "GroupColours", "Occurrences", "OperatorRows", "SparseRows"]
 
 CHUNK = 16
 """Rows of a panel that are read out together: 16 · 64 · 8 bytes, a sixth of a first-level cache."""
@@ -22,17 +22,17 @@ class SparseRows(NamedTuple):
 
 
 class OperatorRows(NamedTuple):
-    """Rows of the operators Q by colour: a sparse matrix whose entries also have a relation."""
+    """Rows of the operators Q of several levels: a sparse matrix whose entries also have a relation."""
 
     indptr: Ints
-    indices: Int32s  # colours of the level below
-    relation: Int32s
+    indices: Int32s  # columns; see `ColourRows`
+    relation: Int32s  # 0 throughout level 1
     data: Array
-    abs_data: Array  # each entry as it would be with |weights|
+    abs_data: Array  # each entry as it would be with |weights|; not used at level 1
 
 
 class ColourNorms(NamedTuple):
-    """The norms of each colour, and what they are computed from."""
+    """The norms of the m colours of levels 1..L, (m,) each, and what they are computed from."""
 
     q: Array
     p_out: Array
@@ -43,27 +43,36 @@ class ColourNorms(NamedTuple):
 
 
 class ColourRows(NamedTuple):
-    """The colours of all nodes of a batch, and one row for each colour of levels 1..L: row level_start[l] + c.
+    """The colours of all N nodes of a batch of n graphs, and one row for each of the m colours of levels 1..L.
 
-    The rows of level 1 hold unit vectors over features, with columns relation · n_features + j; those above hold Q over
-    the colours of the level below. With a residual connection relation 0 is that of a colour with its own features, at
-    every level: its columns are features, and come first in a row.
+    Colour c of level l has row level_start[l] + c. Rows of level 1 are unit vectors over features, those above are rows
+    of Q, later of D, with an entry for each colour of the level below in the neighbourhood. With a residual connection
+    a colour's own features come first in its row, as relation 0:
+
+    =======  ============================  =====================================
+    level    entry                         column
+    =======  ============================  =====================================
+    1        feature j of relation r       r · n_features + j
+    2..L     colour c of the level below   c
+    2..L     feature j of the residual     j
+    =======  ============================  =====================================
     """
 
-    offsets: Ints  # nodes of each graph
+    offsets: Ints  # (n + 1,), where the nodes of each graph start
     colours: Int32s  # (L + 1, N)
-    level_start: Ints
+    level_start: Ints  # (L + 2,), 0 twice, since level 0 has no rows
     n_features: int
     n_relations: int
     has_residual: bool
     non_negative: bool  # whether all features and weights are, so that no cosine is below 0
     operators: OperatorRows
+    normalised: Array  # the entries of D in place of those of Q; empty until all norms are known
     norms: ColourNorms
     sums: SparseRows  # feature sums of the graphs, (n, d)
 
 
-class Readouts(NamedTuple):
-    """Which colours each graph of a group has, for each level, sorted by chunks of CHUNK colours and then by graph.
+class Occurrences(NamedTuple):
+    """Which colours occur in which graphs of a group, level by level, sorted by chunks of CHUNK colours and by graph.
 
     Those of a chunk of level l are ``pointers[start[l] + chunk] : pointers[start[l] + chunk + 1]``.
     """
@@ -72,26 +81,33 @@ class Readouts(NamedTuple):
     pointers: Ints
     graph: Int32s
     colour: Int32s
-    weight: Array  # count · p_out
+    weight: Array  # the number of nodes · p_out
 
 
 class GroupColours(NamedTuple):
-    """n graphs as rows of the normalised operators D, level by level: row level_start[l] + u, u in order of occurrence.
+    """The colours of n graphs, numbered at each level in the order in which they occur, and their rows of D.
 
-    The rows of level 1 hold unit vectors over features, those above entries of D over colours of the level below. With
-    typed edges the entries of a row are sorted by relation, the node itself first: column ``padded · relation + c`` is
-    colour c, where ``padded`` is the number of colours rounded up to whole panels (at level 1 it is
-    ``n_features · relation + j``; with a residual connection column j of relation 0 is feature j at every level, and
-    those of the other relations start after n_features).
+    Colour u of level l has row level_start[l] + u. With typed edges the entries of a row are sorted by relation, and
+    relation r starts at ``cuts[row · n_relations + r]``. With ``padded``, the number of colours of the level below
+    rounded up to whole panels, columns are:
+
+    =======  ==================================================  ================================
+    level    entry                                               column
+    =======  ==================================================  ================================
+    1        feature j of relation r                             r · n_features + j
+    2..L     colour c, relation r                                r · padded + c
+    2..L     colour c, relation r, with a residual connection    n_features + (r − 1) · padded + c
+    2..L     feature j of the residual, relation 0               j
+    =======  ==================================================  ================================
     """
 
     widest: int  # the maximum number of colours of a level
     counts: Ints  # (L + 1,): the number of features, then of colours of level 1..L
-    level_start: Ints  # (L + 1,)
+    level_start: Ints  # (L + 2,), 0 twice
     n_relations: int
     has_residual: bool
     non_negative: bool
     operators: SparseRows
-    cuts: Ints  # relation r of row u starts at cuts[u · n_relations + r]
-    readouts: Readouts
+    cuts: Ints
+    occurrences: Occurrences
     sums: SparseRows  # feature sums, (n, d)

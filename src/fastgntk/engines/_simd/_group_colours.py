@@ -3,7 +3,7 @@
 import numpy as np
 
 from fastgntk._util.arrays import Array, Int32s, Ints
-from fastgntk.engines._simd._colour_rows import CHUNK, ColourRows, GroupColours, Readouts, SparseRows
+from fastgntk.engines._simd._colour_rows import CHUNK, ColourRows, GroupColours, Occurrences, SparseRows
 from fastgntk.engines._simd._intrinsics import LANES
 from fastgntk.engines._simd._jit import compiled
 
@@ -17,8 +17,10 @@ def build_group(graph_indices: Ints, colouring: ColourRows, position: Int32s) ->
     Colours are in the order in which they first occur, so that neighbours lie close together in memory. ``position``
     has one entry for each row of the colouring, −1 before and after.
     """
-    counts, chosen, read_level, read_of, weight_of = _choose_colours(graph_indices, colouring, position)
-    level_start, operators, cuts = _pick_rows(counts, chosen, colouring, position)
+    counts, chosen, level_occurrences, colour_of, graph_of, weight_of = _choose_colours(
+        graph_indices, colouring, position
+    )
+    level_start, operators = _pick_rows(counts, chosen, colouring, position)
     for i in range(len(chosen)):
         position[chosen[i]] = -1
     return GroupColours(
@@ -29,8 +31,8 @@ def build_group(graph_indices: Ints, colouring: ColourRows, position: Int32s) ->
         colouring.has_residual,
         colouring.non_negative,
         operators,
-        cuts,
-        _sort_readouts(counts, read_level, read_of, weight_of),
+        _cut_by_relation(chosen, colouring, operators.indptr) if colouring.n_relations > 1 else operators.indptr,
+        _sort_occurrences(counts, level_occurrences, colour_of, graph_of, weight_of),
         _pick_feature_sums(graph_indices, colouring.sums),
     )
 
@@ -38,11 +40,11 @@ def build_group(graph_indices: Ints, colouring: ColourRows, position: Int32s) ->
 @compiled
 def _choose_colours(
     graph_indices: Ints, colouring: ColourRows, position: Int32s
-) -> tuple[Ints, Ints, Ints, Int32s, Array]:
-    """List the colours of the graphs level by level, write their positions there to ``position``, and list readouts.
+) -> tuple[Ints, Ints, Ints, Int32s, Int32s, Array]:
+    """List the colours of the graphs level by level, and in which graphs they occur; fill in ``position``.
 
     Returns the number of features and of colours of each level, the rows of the colouring that were chosen, where the
-    readouts of each level start, the colour and graph of each readout, graph by graph, and its weight count · p_out.
+    occurrences of each level start, and the colour, graph and weight of each occurrence, graph by graph.
     """
     offsets, colours = colouring.offsets, colouring.colours
     level_start, p_out = colouring.level_start, colouring.norms.p_out
@@ -53,100 +55,109 @@ def _choose_colours(
     counts = np.zeros(deepest + 1, np.int64)
     counts[0] = colouring.n_features
     chosen = np.empty(deepest * nodes, np.int64)
-    read_of, weight_of = np.empty((deepest * nodes, 2), np.int32), np.empty(deepest * nodes)
-    read_level = np.zeros(deepest + 2, np.int64)
-    latest_read = np.empty(nodes, np.int64)  # of each colour of the level
-    rows, reads = 0, 0
+    colour_of, graph_of = np.empty(deepest * nodes, np.int32), np.empty(deepest * nodes, np.int32)
+    weight_of = np.empty(deepest * nodes)
+    level_occurrences = np.zeros(deepest + 2, np.int64)
+    latest = np.empty(nodes, np.int64)  # occurrence of each colour of the level
+    n_chosen, n_occurrences = 0, 0
     for level in range(1, deepest + 1):
-        read_level[level] = reads
-        first_row = rows
+        level_occurrences[level] = n_occurrences
+        level_first = n_chosen
         for i in range(n):
-            first_read = reads
+            graph_first = n_occurrences
             for u in range(offsets[graph_indices[i]], offsets[graph_indices[i] + 1]):
                 row = level_start[level] + colours[level, u]
                 if position[row] < 0:
-                    position[row] = rows - first_row
-                    latest_read[rows - first_row] = -1
-                    chosen[rows] = row
-                    rows += 1
+                    position[row] = n_chosen - level_first
+                    latest[n_chosen - level_first] = -1
+                    chosen[n_chosen] = row
+                    n_chosen += 1
                 colour = position[row]
-                if latest_read[colour] < first_read:
-                    latest_read[colour] = reads
-                    read_of[reads, 0], read_of[reads, 1], weight_of[reads] = colour, i, 0.0
-                    reads += 1
-                weight_of[latest_read[colour]] += p_out[row]
-        counts[level] = rows - first_row
-    read_level[deepest + 1] = reads
-    return counts, chosen[:rows], read_level, read_of, weight_of
+                if latest[colour] < graph_first:
+                    latest[colour] = n_occurrences
+                    colour_of[n_occurrences], graph_of[n_occurrences], weight_of[n_occurrences] = colour, i, 0.0
+                    n_occurrences += 1
+                weight_of[latest[colour]] += p_out[row]
+        counts[level] = n_chosen - level_first
+    level_occurrences[deepest + 1] = n_occurrences
+    return counts, chosen[:n_chosen], level_occurrences, colour_of, graph_of, weight_of
 
 
 @compiled
-def _pick_rows(counts: Ints, chosen: Ints, colouring: ColourRows, position: Int32s) -> tuple[Ints, SparseRows, Ints]:
-    """Copy the chosen rows, with positions as columns; returns where levels start, the rows, and their ``cuts``."""
-    indptr, indices, relation, data, _ = colouring.operators
-    level_start, n_relations = colouring.level_start, colouring.n_relations
+def _pick_rows(counts: Ints, chosen: Ints, colouring: ColourRows, position: Int32s) -> tuple[Ints, SparseRows]:
+    """Copy the chosen rows, with positions as columns; returns where levels start, and the rows."""
+    indptr, indices, relation, _, _ = colouring.operators
+    data, level_start = colouring.normalised, colouring.level_start
     deepest = len(counts) - 1
     entries = 0
     for i in range(len(chosen)):
         entries += indptr[chosen[i] + 1] - indptr[chosen[i]]
-    group_start = np.zeros(deepest + 1, np.int64)
-    group_indptr = np.empty(len(chosen) + deepest, np.int64)
+    group_start = np.zeros(deepest + 2, np.int64)
+    group_indptr = np.empty(len(chosen) + 1, np.int64)
     group_indices, group_data = np.empty(entries, np.int32), np.empty(entries)
-    cuts = np.empty(len(group_indptr) * n_relations, np.int64) if n_relations > 1 else group_indptr
-    filled, copied = 0, 0
+    filled = 0
     for level in range(1, deepest + 1):
-        group_start[level] = copied + level - 1  # each level has one pointer more than rows
+        group_start[level + 1] = group_start[level] + counts[level]
         padded = -(-counts[level - 1] // LANES) * LANES
-        shift = counts[0] - padded if colouring.has_residual else 0  # relation 0 has other columns
-        for u in range(counts[level]):
-            group_indptr[group_start[level] + u] = filled
-            row = chosen[copied]
-            copied += 1
-            started = 0  # relations of this row whose start is written
-            for k in range(indptr[row], indptr[row + 1]):
-                while n_relations > 1 and started <= relation[k]:
-                    cuts[(group_start[level] + u) * n_relations + started] = filled
-                    started += 1
+        shift = counts[0] - padded if colouring.has_residual else 0
+        for i in range(group_start[level], group_start[level + 1]):
+            group_indptr[i] = filled
+            for k in range(indptr[chosen[i]], indptr[chosen[i] + 1]):
                 column = indices[k]
                 if level > 1 and not (colouring.has_residual and relation[k] == 0):
                     column = shift + relation[k] * padded + position[level_start[level - 1] + column]
                 group_indices[filled] = column
                 group_data[filled] = data[k]
                 filled += 1
-            while n_relations > 1 and started < n_relations:
-                cuts[(group_start[level] + u) * n_relations + started] = filled
-                started += 1
-        group_indptr[group_start[level] + counts[level]] = filled
-        if n_relations > 1:
-            cuts[(group_start[level] + counts[level]) * n_relations] = filled
-    return group_start, SparseRows(group_indptr, group_indices, group_data), cuts
+    group_indptr[len(chosen)] = filled
+    return group_start, SparseRows(group_indptr, group_indices, group_data)
 
 
 @compiled
-def _sort_readouts(counts: Ints, read_level: Ints, read_of: Int32s, weight_of: Array) -> Readouts:
-    """Sort the readouts of each level by chunk, keeping the order of graphs."""
+def _cut_by_relation(chosen: Ints, colouring: ColourRows, group_indptr: Ints) -> Ints:
+    """Return where each relation of each chosen row starts among the entries of the group."""
+    indptr, relation, n_relations = colouring.operators.indptr, colouring.operators.relation, colouring.n_relations
+    cuts = np.empty(len(chosen) * n_relations + 1, np.int64)
+    for i in range(len(chosen)):
+        started, shift = 0, group_indptr[i] - indptr[chosen[i]]
+        for k in range(indptr[chosen[i]], indptr[chosen[i] + 1]):
+            while started <= relation[k]:
+                cuts[i * n_relations + started] = k + shift
+                started += 1
+        while started < n_relations:
+            cuts[i * n_relations + started] = group_indptr[i + 1]
+            started += 1
+    cuts[len(chosen) * n_relations] = group_indptr[len(chosen)]
+    return cuts
+
+
+@compiled
+def _sort_occurrences(
+    counts: Ints, level_occurrences: Ints, colour_of: Int32s, graph_of: Int32s, weight_of: Array
+) -> Occurrences:
+    """Sort the occurrences of each level by chunk, keeping the order of graphs."""
     deepest = len(counts) - 1
     start = np.zeros(deepest + 1, np.int64)
     chunks = 0
     for level in range(1, deepest + 1):
         start[level] = chunks
         chunks += -(-counts[level] // CHUNK) + 1
-    reads = read_level[deepest + 1]
+    total = level_occurrences[deepest + 1]
     pointers, following = np.zeros(chunks, np.int64), np.zeros(chunks, np.int64)
-    graph, colour, weight = np.empty(reads, np.int32), np.empty(reads, np.int32), np.empty(reads)
+    graph, colour, weight = np.empty(total, np.int32), np.empty(total, np.int32), np.empty(total)
     for level in range(1, deepest + 1):
-        first, last, base = read_level[level], read_level[level + 1], start[level]
+        first, last, base = level_occurrences[level], level_occurrences[level + 1], start[level]
         for k in range(first, last):
-            pointers[base + read_of[k, 0] // CHUNK + 1] += 1
+            pointers[base + colour_of[k] // CHUNK + 1] += 1
         pointers[base] = first
         for chunk in range(-(-counts[level] // CHUNK)):
             pointers[base + chunk + 1] += pointers[base + chunk]
             following[base + chunk] = pointers[base + chunk]
         for k in range(first, last):
-            to = following[base + read_of[k, 0] // CHUNK]
-            following[base + read_of[k, 0] // CHUNK] += 1
-            colour[to], graph[to], weight[to] = read_of[k, 0], read_of[k, 1], weight_of[k]
-    return Readouts(start, pointers, graph, colour, weight)
+            to = following[base + colour_of[k] // CHUNK]
+            following[base + colour_of[k] // CHUNK] += 1
+            colour[to], graph[to], weight[to] = colour_of[k], graph_of[k], weight_of[k]
+    return Occurrences(start, pointers, graph, colour, weight)
 
 
 @compiled

@@ -46,7 +46,7 @@ class Buffers(NamedTuple):
     front: Array  # a level
     back: Array  # the level before
     patch: Array  # four row colours, to be transposed
-    turned: Array  # a panel after the first sum, transposed
+    transposed: Array  # a panel after the first sum, transposed
     readout: Array  # (column graphs, row colours)
 
 
@@ -57,12 +57,12 @@ def buffer_sizes(rows: GroupColours, cols: GroupColours) -> dict[str, int]:
     n_relations = max(int(rows.n_relations), int(cols.n_relations))
     features = max(int(rows.counts[0]), int(cols.counts[0])) * n_relations
     initial = max(int(rows.counts[0]), int(cols.counts[0])) if rows.has_residual else 0
-    turned = max(features * LANES, (initial + n_relations * max(m, k)) * _PAIR)
+    transposed = max(features * LANES, (initial + n_relations * max(m, k)) * _PAIR)
     return {
         "front": 2 * m * k,
         "back": 2 * m * k,
         "patch": 4 * _PAIR,
-        "turned": turned,
+        "transposed": transposed,
         "readout": n_graphs * max(m, k),
     }
 
@@ -79,15 +79,17 @@ def compute_tile(
     cancelled: NDArray[np.uint8],
     out: Array,
 ) -> None:
-    """Write the readout of every level to ``out`` (L + 1, n, m): that of θ, or of λ if it is the only part.
+    """Write the readout of every level to ``out`` (L + 1, row graphs, column graphs).
+
+    It is that of θ, or of λ if that is the only part.
 
     ``polynomials`` (blocks, layers) is from `choose_polynomials`, ``linear`` is t of the activation, None for ReLU.
     ``symmetric`` means that both groups are the same, which halves the work. The loop ends early once ``cancelled[0]``
     is not 0.
     """
-    turned, readout = buffers.turned, buffers.readout
+    transposed, readout = buffers.transposed, buffers.readout
     deepest = len(rows.counts) - 1
-    _feature_products(rows.sums, cols.sums, rows.counts[0], turned, out[0])
+    _feature_products(rows.sums, cols.sums, rows.counts[0], transposed, out[0])
     old, new = buffers.back, buffers.front
     for level in range(1, deepest + 1):
         m, k = rows.counts[level], cols.counts[level]
@@ -96,31 +98,42 @@ def compute_tile(
         keep = symmetric or level < deepest  # the last level is read out panel by panel and discarded
         width = panels * LANES
         if level == 1:
-            turned[: cols.counts[0] * cols.n_relations * LANES] = 0.0
+            transposed[: cols.counts[0] * cols.n_relations * LANES] = 0.0
         elif cols.has_residual:
-            turned[: cols.counts[0] * len(parts) * LANES] = 0.0
+            transposed[: cols.counts[0] * len(parts) * LANES] = 0.0
         readout[: width * (len(cols.sums.indptr) - 1)] = 0.0
         for panel in range(panels):
             if cancelled[0]:
                 return
             first = panel * LANES
             last = min(first + LANES, m)
-            start = panel * stride if keep else 0  # an offset: a slice of the level costs a tenth of the time
+            start = panel * stride if keep else 0  # an offset, because slicing would take a tenth of the time
             stop = min(first + LANES, k) if symmetric else k
             if level == 1:
-                _spread_features(rows, cols, first, last, turned, True)
+                _spread_features(rows, cols, first, last, transposed, False)
             else:
-                _turn(rows, cols, parts, level, first, last, old, buffers.patch, turned)
+                _sum_and_transpose(rows, cols, parts, level, first, last, old, buffers.patch, transposed)
                 if cols.has_residual:
-                    _spread_initial(rows, cols, parts, level, first, last, turned, True)
+                    _spread_initial(rows, cols, parts, level, first, last, transposed, False)
             read_to = _NO_READOUT if symmetric else first
             _sum_and_apply_layers(
-                cols, parts, level, stop, polynomials[level - 1], linear, turned, new, start, readout, width, read_to
+                cols,
+                parts,
+                level,
+                stop,
+                polynomials[level - 1],
+                linear,
+                transposed,
+                new,
+                start,
+                readout,
+                width,
+                read_to,
             )
             if level == 1:
-                _spread_features(rows, cols, first, last, turned, False)
+                _spread_features(rows, cols, first, last, transposed, True)
             elif cols.has_residual:
-                _spread_initial(rows, cols, parts, level, first, last, turned, False)
+                _spread_initial(rows, cols, parts, level, first, last, transposed, True)
         if symmetric:
             _mirror(parts, m, panels, stride, new)
             for panel in range(panels):
@@ -150,10 +163,12 @@ def _feature_products(rows: SparseRows, cols: SparseRows, n_features: int, dense
 
 
 @compiled
-def _spread_features(rows: GroupColours, cols: GroupColours, first: int, last: int, turned: Array, full: bool) -> None:
-    """Write unit vectors of row colours into ``turned`` as (features of cols, LANES), which is zero elsewhere.
+def _spread_features(
+    rows: GroupColours, cols: GroupColours, first: int, last: int, transposed: Array, clear: bool
+) -> None:
+    """Write unit vectors of row colours into ``transposed`` as (features of cols, LANES), which is zero elsewhere.
 
-    With ``full`` False write zeros instead. Labels and relations that only one side has contribute nothing.
+    With ``clear`` write zeros instead. Labels and relations that only one side has contribute nothing.
     """
     row_features, col_features = rows.counts[0], cols.counts[0]
     base, (indptr, indices, data) = rows.level_start[1], rows.operators
@@ -163,7 +178,7 @@ def _spread_features(rows: GroupColours, cols: GroupColours, first: int, last: i
             if rows.n_relations > 1:
                 relation, feature = feature // row_features, feature % row_features
             if feature < col_features and relation < cols.n_relations:
-                turned[(relation * col_features + feature) * LANES + u - first] = data[k] if full else 0.0
+                transposed[(relation * col_features + feature) * LANES + u - first] = 0.0 if clear else data[k]
 
 
 @compiled
@@ -174,12 +189,12 @@ def _spread_initial(
     level: int,
     first: int,
     last: int,
-    turned: Array,
-    full: bool,
+    transposed: Array,
+    clear: bool,
 ) -> None:
-    """Write the features of row colours into ``turned`` as (features of cols, parts, LANES), for the residual.
+    """Write the features of row colours into ``transposed`` as (features of cols, parts, LANES), for the residual.
 
-    These are the entries of relation 0. With ``full`` False write zeros instead.
+    These are the entries of relation 0. With ``clear`` write zeros instead.
     """
     step = len(parts) * LANES
     cuts, (_, indices, data) = rows.cuts[rows.level_start[level] * rows.n_relations :], rows.operators
@@ -187,11 +202,11 @@ def _spread_initial(
         for k in range(cuts[u * rows.n_relations], cuts[u * rows.n_relations + 1]):
             if indices[k] < cols.counts[0]:
                 for part in range(0, step, LANES):
-                    turned[indices[k] * step + part + u - first] = data[k] if full else 0.0
+                    transposed[indices[k] * step + part + u - first] = 0.0 if clear else data[k]
 
 
 @compiled
-def _turn(
+def _sum_and_transpose(
     rows: GroupColours,
     cols: GroupColours,
     parts: Parts,
@@ -200,7 +215,7 @@ def _turn(
     last: int,
     old: Array,
     patch: Array,
-    turned: Array,
+    transposed: Array,
 ) -> None:
     """Sum over the neighbours of row colours first..last − 1; writes (relations, old column colours, parts, LANES)."""
     step, (_, indices, data) = len(parts) * LANES, rows.operators
@@ -213,7 +228,7 @@ def _turn(
     for relation in range(initial, cols.n_relations):
         to = (col_shift + relation * panels * LANES) * step
         if relation >= rows.n_relations:
-            turned[to : to + panels * LANES * step] = 0.0
+            transposed[to : to + panels * LANES * step] = 0.0
             continue
         cuts = rows.cuts[rows.level_start[level] * rows.n_relations + relation :]
         for panel in range(panels):
@@ -225,7 +240,7 @@ def _turn(
                     sum_rows(parts, patch, to_row, old, source, step, indices, data, start, stop)
                 for part in range(0, step, LANES):
                     for j in range(0, LANES, 4):
-                        transpose4(patch, part + j, step, turned, to + j * step + part + four - first, step)
+                        transpose4(patch, part + j, step, transposed, to + j * step + part + four - first, step)
             to += LANES * step
 
 
@@ -237,7 +252,7 @@ def _sum_and_apply_layers(
     stop: int,
     polynomials: Ints,
     linear: float | None,
-    turned: Array,
+    transposed: Array,
     new: Array,
     start: int,
     readout: Array,
@@ -255,9 +270,9 @@ def _sum_and_apply_layers(
             to = start + v * step
             row, end = indptr[base + v], indptr[base + v + 1]
             if level == 1:  # K(0) = Σ(0), so one aggregation serves both
-                sum_rows_of_one(parts, new, to, turned, 0, LANES, indices, data, row, end)
+                sum_rows_of_one(parts, new, to, transposed, 0, LANES, indices, data, row, end)
             else:
-                sum_rows(parts, new, to, turned, 0, step, indices, data, row, end)
+                sum_rows(parts, new, to, transposed, 0, step, indices, data, row, end)
             for layer in range(len(polynomials)):  # row by row: the root of one overlaps with the sums of the next
                 if len(parts) == 1:
                     apply_layer(new, to, None, 0, linear, polynomials[layer])
@@ -296,7 +311,7 @@ def _read_chunk(
 ) -> None:
     """Add the last part of one chunk of column colours to readout[column graph, row colour] of one panel."""
     step = len(parts) * LANES
-    level_start, pointers, graphs, colours, weights = cols.readouts
+    level_start, pointers, graphs, colours, weights = cols.occurrences
     k, stop = pointers[level_start[level] + chunk], pointers[level_start[level] + chunk + 1]
     while k < stop:
         graph, begin = graphs[k], k
@@ -308,16 +323,16 @@ def _read_chunk(
 
 @compiled
 def _read_rows(
-    rows: GroupColours, cols: GroupColours, level: int, width: int, readout: Array, out: Array, turn: bool
+    rows: GroupColours, cols: GroupColours, level: int, width: int, readout: Array, out: Array, swap: bool
 ) -> None:
-    """Sum the readout over the colours of each row graph; with ``turn`` row graphs are the columns of ``out``."""
+    """Sum the readout over the colours of each row graph; with ``swap`` row graphs are the columns of ``out``."""
     out[:] = 0.0
-    level_start, pointers, graphs, colours, weights = rows.readouts
+    level_start, pointers, graphs, colours, weights = rows.occurrences
     first, stop = pointers[level_start[level]], pointers[level_start[level] + -(-rows.counts[level] // CHUNK)]
     for j in range(len(cols.sums.indptr) - 1):
         for k in range(first, stop):
             value = weights[k] * readout[j * width + colours[k]]
-            if turn:
+            if swap:
                 out[j, graphs[k]] += value
             else:
                 out[graphs[k], j] += value
