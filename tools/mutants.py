@@ -63,7 +63,7 @@ MUTANTS = [
     Mutant("engines.check_graphs", "drop if", "", 1, "properties/test_node_gram.py"),
     # engines: lossless
     Mutant("engines.block_gain", "constant", "2 -> 1", 1, EQUALS),
-    Mutant("engines.add_residual", "unwrap", "safe_reciprocal", 1, EQUALS),
+    Mutant("engines.mixing_factors", "unwrap", "safe_reciprocal", 1, EQUALS),
     Mutant("engines.scale_norms", "drop factor", "", 2, EQUALS),
     Mutant("engines.scale_norms", "drop factor", "", 3, EQUALS),
     Mutant("engines.refine_colours", "drop if", "", 2, EQUALS),

@@ -39,9 +39,10 @@ class FoldOptions(OptionGroup):
         "Number of times that inner folds are drawn; by default 4 up to 500 graphs, 2 up to 2,000, else 1.", None
     )
     finalists: int | None = option(
-        "Number of kernels for which SVMs are fitted in each fold, those with the best leave-one-out of ridge "
-        "regression on its training graphs; by default 12 up to 500 graphs, 20 up to 2,000, else 8, but at least three "
-        "tenths of the kernels; all with du2019.",
+        "Number of kernels for which SVMs are fitted in each fold, those with the smallest leave-one-out error of "
+        "ridge regression on its training graphs (beyond 1,500 graphs, on those in a random sample of 1,500); by "
+        "default 12 up to 500 graphs, 20 up to 2,000, else 8, but at least three tenths of the kernels; all with "
+        "du2019.",
         None,
     )
     random_state: int = random_state_option("the folds and the sketch")
@@ -126,8 +127,8 @@ def _show(name: str, result: "Evaluation", split: FoldOptions, output: ReportOut
     folds = list(zip(result.accuracies, result.choices, strict=True))
     kernels, values = plural(len(result.record.kernels), "kernel"), plural(len(result.record.C), "value")
     paper = f"{_percent(*published)}  (Du et al. 2019, by the du2019 protocol)" if published else "none"
-    few = result.record.cv.n_finalists
-    finalists = "" if few is None else f" ({plural(few, 'finalist')} in each fold)"
+    n_finalists = result.record.cv.n_finalists
+    finalists = "" if n_finalists is None else f" ({plural(n_finalists, 'finalist')} in each fold)"
     chosen = describe_choices(choice.kernel for choice in result.choices)
     if result.optimistic:
         chosen = f"The same choice for every fold: {kernel_family(result.choices[0].kernel)}"

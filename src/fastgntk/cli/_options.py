@@ -126,7 +126,9 @@ class CandidateOptions(OptionGroup):
     blocks: str | None = option(
         "Numbers of blocks, such as 1,2,5 or 1-10.", show_default="train: 1-10; evaluate: 1,2,3,5,8"
     )
-    layers: str | None = option("Numbers of layers in each block.", show_default="train: 1-3; evaluate: 1")
+    layers: str | None = option(
+        "Numbers of layers in each block.", show_default="train: 1-3, with descriptors 1; evaluate: 1"
+    )
     scale: str | None = option("Scales: uniform,degree,unit,symmetric.", show_default="uniform,degree")
     jump: str | None = option(
         "Jumping knowledge: yes, no or both.",
@@ -143,7 +145,11 @@ class CandidateOptions(OptionGroup):
     )
     features: str | None = option(_FEATURES, show_default="auto")
     c: str | None = option(
-        "Values of C for SVMs, in units of the kernel's variance.", None, "--c", "--C", show_default="0.1 to 1000"
+        "Values of C for SVMs, in units of the kernel's variance.",
+        None,
+        "--c",
+        "--C",
+        show_default="train: 0.1 to 1000; evaluate: 0.1 to 1000 up to 500 graphs, else 1 to 100",
     )
 
     def build(

@@ -11,8 +11,8 @@
 ``_weisfeiler_lehman``   Weisfeiler–Lehman kernels: products of sparse histograms of colours
 ``_descriptor_kernels``  kernels on descriptors, as matrix products
 ``_auto``                the choice of ``auto``, and the reason for it
-``_activation``          the effect of a ReLU layer: κ0 and κ1
-``_aggregation``         Â = A + I as a list of relations, and aggregated features
+``_activation``          the effect of a layer with any of the activations: κ0 and κ1
+``_aggregation``         Â = A + self_weight · I as a list of relations, and aggregated features
 ``_norms``               norms of nodes and the scale c_u
 ``_refinement``          colour refinement: which nodes are equal, and which graphs
 ``_subtree_colours``     Weisfeiler–Lehman colours, consistent over several batches

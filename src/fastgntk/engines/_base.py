@@ -178,9 +178,9 @@ class Engine(ABC, Generic[K, State, GroupData]):
     def tile_readouts(self, rows: GroupData, cols: GroupData, cancelled: CancelFlag | None = None) -> Array:
         """Return the readout of every level between two groups, shape (depth + 1, len(rows), len(cols)).
 
-        Entry [l, i, j] is Σ_uv K(l)_uv between row graph i and column graph j; l = 0 is level 0. The row graphs may
-        have more feature columns than the column graphs, for labels that the latter lack. Once ``cancelled[0]`` is
-        not 0 a long tile returns early, with meaningless values.
+        Entry [l, i, j] is the readout of level l between row graph i and column graph j, for a GNTK Σ_uv K(l)_uv; l = 0
+        is level 0. The row graphs may have more feature columns than the column graphs, for labels that the latter
+        lack. Once ``cancelled[0]`` is not 0 a long tile returns early, with meaningless values.
         """
 
     def weighted_readouts(self, rows: GroupData, cols: GroupData) -> Array | None:  # noqa: ARG002

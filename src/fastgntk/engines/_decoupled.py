@@ -111,7 +111,7 @@ class Decoupled(GroupwiseEngine[_DecoupledGroup]):
                     lam += outer
                     if theta is not None:
                         theta += outer
-            k0 = outer
+            k0 = outer  # reuses the buffer: its factors have been applied
             for r in range(1, kernel.layers + 1):
                 kappas(lam, k0, lam, work, linear)
                 if theta is None:

@@ -68,7 +68,7 @@ def scale_rows(matrix: Matrix, factor: Array) -> Matrix:
 
 
 def safe_reciprocal(values: Array) -> Array:
-    """Return 1/x, and 0 where x is 0."""
+    """Return 1/x, and 0 where x is not positive."""
     return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)
 
 

@@ -125,9 +125,10 @@ class RefinementOptions(OperatorOptions):
 class Leaf(Kernel):
     """A kernel that is computed by an engine, and not a combination of others.
 
-    Its value is a weighted sum of the readouts of levels 0..``depth``. Besides these properties,
-    :mod:`fastgntk.pairwise` distinguishes only networks, for sketches and engines, and kernels on descriptors, for
-    their scales.
+    Its value is a weighted sum of the readouts of levels 0..``depth``. Options of networks, such as ``self_weight``,
+    have neutral values here, so that code above the engines can use those of any leaf without checking its class.
+    Besides these properties, :mod:`fastgntk.pairwise` distinguishes only networks, for sketches and engines, and
+    kernels on descriptors, for their scales.
     """
 
     @property

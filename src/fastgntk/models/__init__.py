@@ -10,14 +10,16 @@
 ``_random_features``  random features, as a transformer or as the basis of a model
 ``_training_kernel``  the kernel matrix of training graphs, and kernel values of new with training graphs
 ``_svm``              support vector machines on a kernel matrix
-``_calibration``      intervals and probabilities from out-of-fold predictions; folds
+``_calibration``      intervals and probabilities from out-of-fold predictions
+``_folds``            stratified folds, for cross-validation and calibration
 ``_targets``          checks of targets, classes and sample weights
 ====================  =====================================================================
 """
 
 from fastgntk.models._base import FrozenParameters, check_features
-from fastgntk.models._calibration import Intervals, Sigmoids, Split, lenient_stratified_folds, stratified_folds
+from fastgntk.models._calibration import Intervals, Sigmoids
 from fastgntk.models._classifier import ClassificationModel, GraphClassifier
+from fastgntk.models._folds import Split, lenient_stratified_folds, stratified_folds
 from fastgntk.models._graph_model import Basis, Expansion, Explanation, GraphModel, check_alphas, check_solver_options
 from fastgntk.models._node_models import NodeClassifier, NodeRegressor
 from fastgntk.models._random_features import FeatureBasis, RandomFeatures, n_drawn_columns

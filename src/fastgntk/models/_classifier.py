@@ -12,7 +12,8 @@ from fastgntk._util.checks import check_positive
 from fastgntk._util.text import format_bytes, round_up_bytes
 from fastgntk.errors import InputError
 from fastgntk.kernels import GNTK, Kernel
-from fastgntk.models._calibration import Sigmoids, lenient_stratified_folds
+from fastgntk.models._calibration import Sigmoids
+from fastgntk.models._folds import lenient_stratified_folds
 from fastgntk.models._graph_model import Expansion, Explanation, GraphModel, check_solver_options
 from fastgntk.models._svm import fit_svms, predicted_class
 from fastgntk.models._targets import Targets, check_classes, check_sample_weight, class_signs

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fastgntk._util.arrays import Array, Ints
 from fastgntk._util.threads import single_threaded_blas
-from fastgntk.models._calibration import Split
+from fastgntk.models._folds import Split
 
 __all__ = [
     "FittedSVMs",

@@ -3,7 +3,9 @@
 ========================  ==================================================================
 ``_gram``                 :func:`gram`, :func:`cross_gram`, :func:`diagonal`, :func:`gram_path`
 ``_prepared``             :func:`prepare`, :class:`PreparedGraphs`: the input of all computations
+``_arguments``            graphs that may be prepared, and the kernel and options of a call
 ``_compute``              :class:`Compute`: engine, threads, memory, progress
+``_encoded``              features and scalings of descriptors: fitted on columns, applied to graphs
 ``_prepared_leaf``        graphs prepared for one leaf of a kernel: engine, state, groups
 ``_group_pairs``          values of one leaf, one pair of groups at a time
 ``_combine``              combine values of leaves to values of a kernel; :func:`normalize`
@@ -20,6 +22,7 @@ Nothing here contains the formula, and no engine plans the work. Nothing in :cla
 rounding.
 """
 
+from fastgntk.pairwise._arguments import as_single_graph
 from fastgntk.pairwise._combine import combine, combine_diagonals, needs_diagonals, normalize
 from fastgntk.pairwise._compute import Compute, check_compute, check_fits_memory, check_kernel
 from fastgntk.pairwise._contributions import (
@@ -31,17 +34,10 @@ from fastgntk.pairwise._contributions import (
 )
 from fastgntk.pairwise._cost import ClusterCost, CostEstimate, LeafCost, estimate_cost
 from fastgntk.pairwise._describe import describe
+from fastgntk.pairwise._encoded import NotSketchedWarning, fit_scalings
 from fastgntk.pairwise._gram import GramPath, cross_gram, diagonal, gram, gram_columns, gram_path
 from fastgntk.pairwise._node_gram import check_nodes, node_diagonal, node_gram
-from fastgntk.pairwise._prepared import (
-    NotSketchedWarning,
-    PreparedGraphs,
-    as_single_graph,
-    choose_engine_for_reuse,
-    fit_scalings,
-    prepare,
-    prepare_batch,
-)
+from fastgntk.pairwise._prepared import PreparedGraphs, choose_engine_for_reuse, prepare, prepare_batch
 from fastgntk.pairwise._prepared_leaf import PreparedLeaf
 from fastgntk.pairwise._product_factors import put_factor_first
 

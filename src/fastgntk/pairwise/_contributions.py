@@ -9,10 +9,11 @@ import numpy as np
 from fastgntk._util.arrays import Array
 from fastgntk.graphs import GraphBatch, as_graphs
 from fastgntk.kernels import DescriptorKernel, Kernel, Leaf, Network
+from fastgntk.pairwise._arguments import as_single_graph, compute_of_call
 from fastgntk.pairwise._combine import combine_nodes
 from fastgntk.pairwise._compute import Compute
 from fastgntk.pairwise._group_pairs import leaf_contributions, leaf_cross
-from fastgntk.pairwise._prepared import PreparedGraphs, as_single_graph, check_call, prepare
+from fastgntk.pairwise._prepared import PreparedGraphs, prepare
 from fastgntk.pairwise._product_factors import put_factor_first
 
 __all__ = ["Contributions", "contributions", "contributions_in_chunks", "node_contributions"]
@@ -68,7 +69,7 @@ def node_contributions(
     ((17, 5), True)
     """
     prepared = cols if isinstance(cols, PreparedGraphs) else prepare(cols, kernel, compute=compute)
-    compute = check_call(prepared, kernel, compute)
+    compute = compute_of_call(prepared, kernel, compute)
     kernel = put_factor_first(prepared.kernel, factor)
     return contributions(as_single_graph(graph), prepared, compute, kernel).nodes
 
@@ -93,7 +94,7 @@ def contributions_in_chunks(
     to ``nodes`` nodes in total are computed in one pass, as one graph: their disjoint union. A sketch, a mean, a
     normalisation and a product depend on the whole graph, so for such kernels graphs come one at a time.
     """
-    compute = check_call(cols, None, compute)
+    compute = compute_of_call(cols, None, compute)
     batch = as_graphs(graphs)
     max_nodes = max(1, min(nodes, compute.memory_budget // (16 * 8 * max(len(cols), 1))))
     together = isinstance(cols.kernel, Network) and cols.kernel.sketch is None and cols.kernel.pool == "sum"

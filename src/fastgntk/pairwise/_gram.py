@@ -11,10 +11,11 @@ from fastgntk._util.arrays import Array, Ints
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch, as_graphs
 from fastgntk.kernels import Kernel, Leaf
+from fastgntk.pairwise._arguments import compute_of_call, resolve_arguments
 from fastgntk.pairwise._combine import combine, combine_levels
 from fastgntk.pairwise._compute import Compute, check_fits_memory
 from fastgntk.pairwise._group_pairs import leaf_cross, leaf_gram, leaf_readouts
-from fastgntk.pairwise._prepared import PreparedGraphs, check_call, prepare_batch, prepare_pair, resolve
+from fastgntk.pairwise._prepared import PreparedGraphs, prepare_batch, prepare_pair
 from fastgntk.pairwise._prepared_leaf import PreparedLeaf
 from fastgntk.pairwise.store import StoredGram, as_path, build_gram, check_shard
 
@@ -85,12 +86,12 @@ def gram(
         path, store_shard = as_path(store, "store"), check_shard(shard)
         if isinstance(graphs, PreparedGraphs):
             raise InputError("a store prepares its graphs itself; give the graphs, not prepared ones.")
-        batch, kernel, compute = resolve(graphs, kernel, compute)
+        batch, kernel, compute = resolve_arguments(graphs, kernel, compute)
         assert isinstance(batch, GraphBatch)
         return build_gram(batch, kernel, compute, path, store_shard, client)
     if shard is not None or client is not None:
         raise InputError(f"{'client' if shard is None else 'shard'} requires store=path.")
-    graphs, kernel, compute = resolve(graphs, kernel, compute)
+    graphs, kernel, compute = resolve_arguments(graphs, kernel, compute)
     result_bytes = _check_result_fits(kernel, len(graphs), len(graphs), compute)
     prepared = graphs if isinstance(graphs, PreparedGraphs) else prepare_batch(graphs, kernel, compute, reused=False)
 
@@ -113,7 +114,7 @@ def cross_gram(rows: Any, cols: Any, kernel: Kernel | None = None, *, compute: C
     -------
     array of shape (n, m), float64
     """
-    col_graphs, kernel, compute = resolve(cols, kernel, compute)
+    col_graphs, kernel, compute = resolve_arguments(cols, kernel, compute)
     if not (isinstance(col_graphs, PreparedGraphs) and isinstance(rows, PreparedGraphs)):
         rows = as_graphs(rows)
     result_bytes = _check_result_fits(kernel, len(rows), len(col_graphs), compute)
@@ -137,7 +138,7 @@ def gram_columns(
 
     ``cols`` may be ``prepared.subset(indices)``, if that is needed for other computations too.
     """
-    compute = check_call(prepared, None, compute)
+    compute = compute_of_call(prepared, None, compute)
     result_bytes = _check_result_fits(prepared.kernel, len(prepared), len(indices), compute)
     if cols is None or cols is prepared:  # rounding differs between a cross matrix and a symmetric one
         cols = prepared.prepare_rows(prepared.batch[indices])
@@ -160,7 +161,7 @@ def diagonal(graphs: Any, kernel: Kernel | None = None, *, compute: Compute | No
     -------
     array of shape (n,), float64
     """
-    graphs, kernel, compute = resolve(graphs, kernel, compute)
+    graphs, kernel, compute = resolve_arguments(graphs, kernel, compute)
     if isinstance(graphs, PreparedGraphs):
         return np.array(graphs.diagonal(compute))
     check_fits_memory(8 * len(graphs), compute.memory_budget)
@@ -218,7 +219,7 @@ def gram_path(graphs: Any, kernel: Leaf | None = None, *, compute: Compute | Non
     >>> path.at(blocks=2, jump=False).shape
     (5, 5)
     """
-    graphs, leaf, compute = resolve(graphs, kernel, compute)
+    graphs, leaf, compute = resolve_arguments(graphs, kernel, compute)
     if not isinstance(leaf, Leaf):
         raise InputError(
             f"gram_path needs a single kernel such as GNTK(3), but the kernel is {leaf}; compute its parts one by "

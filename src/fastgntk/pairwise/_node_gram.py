@@ -13,8 +13,8 @@ from fastgntk.engines import NodePairs, check_graphs
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch, NodeFeatures
 from fastgntk.kernels import GNTK, Network
+from fastgntk.pairwise._arguments import as_single_graph
 from fastgntk.pairwise._compute import Compute, check_compute, check_kernel
-from fastgntk.pairwise._prepared import as_single_graph
 
 __all__ = ["check_nodes", "node_diagonal", "node_gram"]
 

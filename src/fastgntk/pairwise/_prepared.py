@@ -5,49 +5,24 @@ All computations of kernel values start from this value.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from fastgntk._util.arrays import Array, Ints
-from fastgntk.engines import (
-    EXACT_ENGINES,
-    EngineChoice,
-    check_graphs,
-    choose_engine,
-    fit_scaling,
-    merge_first_equal,
-    scale_descriptors,
-    sketch_rows,
-)
-from fastgntk.errors import InputError, user_stacklevel
-from fastgntk.graphs import DescriptorScaling, FeatureKind, GraphBatch, NodeFeatures, as_graphs, content_keys
-from fastgntk.kernels import GNTK, DescriptorKernel, Kernel, Leaf, Network
+from fastgntk.engines import EXACT_ENGINES, EngineChoice, choose_engine, merge_first_equal
+from fastgntk.graphs import DescriptorScaling, GraphBatch, NodeFeatures, as_graphs
+from fastgntk.kernels import GNTK, Kernel, Leaf, Network
 from fastgntk.pairwise._combine import combine_diagonals, needs_diagonals
 from fastgntk.pairwise._compute import Compute, check_compute, check_fits_memory, check_kernel
+from fastgntk.pairwise._encoded import EncodedGraphs
 from fastgntk.pairwise._group_pairs import leaf_diagonal
 from fastgntk.pairwise._plan import plan_gram
 from fastgntk.pairwise._prepared_leaf import PreparedLeaf
 
-__all__ = [
-    "NotSketchedWarning",
-    "PreparedGraphs",
-    "as_single_graph",
-    "check_call",
-    "choose_engine_for_reuse",
-    "fit_scalings",
-    "prepare",
-    "prepare_batch",
-    "prepare_pair",
-    "resolve",
-]
-
-
-class NotSketchedWarning(UserWarning):
-    """Some graphs are not larger than their sketch, so they are computed exactly."""
+__all__ = ["PreparedGraphs", "choose_engine_for_reuse", "prepare", "prepare_batch", "prepare_pair"]
 
 
 @dataclass(eq=False, repr=False)
@@ -112,10 +87,10 @@ class PreparedGraphs:
         return out
 
     def _prepare_with_features(self, batch: GraphBatch, features: dict[str, NodeFeatures]) -> PreparedGraphs:
-        encoded = _EncodedGraphs.encode([batch], self.kernel.leaves(), features, self.scalings)
-        choices = {leaf: self.graphs_by_leaf[leaf].choice for leaf in encoded.by_leaf}
-        (out,) = encoded.prepare(self.kernel, self.compute, choices, self.graphs_by_leaf)
-        return out
+        encoded = EncodedGraphs.encode(self.kernel.leaves(), batch, features=features, scalings=self.scalings)
+        choices = {leaf: cols.choice for leaf, cols in self.graphs_by_leaf.items()}
+        by_leaf = _prepare_leaves(encoded.cols, choices, self.graphs_by_leaf)
+        return PreparedGraphs(self.kernel, self.compute, batch, encoded.features, encoded.scalings, by_leaf)
 
     def take_diagonals(self, whole: PreparedGraphs, indices: Ints) -> None:
         """Keep the diagonals that were computed for the whole set; these graphs are its subset ``indices``."""
@@ -170,47 +145,6 @@ def prepare(graphs: Any, kernel: Kernel | None = None, *, compute: Compute | Non
     return prepared
 
 
-def resolve(
-    graphs: Any, kernel: Kernel | None, compute: Compute | None
-) -> tuple[GraphBatch | PreparedGraphs, Kernel, Compute]:
-    """Return converted or prepared graphs, and the kernel and options of a call; None means those of prepared graphs.
-
-    For graphs that are not prepared, None means the default.
-    """
-    if isinstance(graphs, PreparedGraphs):
-        return graphs, graphs.kernel, check_call(graphs, kernel, compute)
-    kernel, compute = GNTK() if kernel is None else check_kernel(kernel), check_compute(compute)
-    return as_graphs(graphs), kernel, compute
-
-
-def as_single_graph(graph: Any) -> GraphBatch:
-    """Convert one graph, or a batch or list of one, to a batch of one."""
-    batch = as_graphs(graph if isinstance(graph, GraphBatch | list) else [graph])
-    if len(batch) != 1:
-        raise InputError(f"graph must be one graph, but {len(batch)} graphs were given.")
-    return batch
-
-
-def check_call(prepared: PreparedGraphs, kernel: Kernel | None, compute: Compute | None) -> Compute:
-    """Return the options of a call with prepared graphs; raise if kernel or engine differ from theirs."""
-    if kernel is not None and kernel != prepared.kernel:
-        raise InputError(f"the graphs were prepared for {prepared.kernel}, but the kernel is {kernel}; leave it out.")
-    if compute is None:
-        return prepared.compute
-    compute = check_compute(compute)
-    by_leaf = prepared.graphs_by_leaf
-    engines = [by_leaf[leaf].engine.name for leaf in by_leaf if isinstance(leaf, Network)]
-    if compute.engine != "auto" and not set(engines) <= {compute.engine}:
-        used = " and ".join(dict.fromkeys(engines))
-        raise InputError(f"the graphs were prepared with engine {used}, but engine={compute.engine!r}; leave it out.")
-    return compute
-
-
-def fit_scalings(kernel: Kernel, batch: GraphBatch) -> dict[Leaf, DescriptorScaling]:
-    """Fit the scaling of descriptors to graphs, for each leaf of a kernel that uses them."""
-    return {leaf: fit_scaling(leaf, batch) for leaf in kernel.leaves() if isinstance(leaf, DescriptorKernel)}
-
-
 def prepare_batch(
     batch: GraphBatch,
     kernel: Kernel,
@@ -228,7 +162,7 @@ def prepare_batch(
     with other graphs; otherwise for one Gram matrix, or for a number ``pairs`` of node pairs.
     """
     leaves = kernel.leaves()
-    encoded = _EncodedGraphs.encode([batch], leaves, features or {}, scalings or {})
+    encoded = EncodedGraphs.encode(leaves, batch, features=features, scalings=scalings)
     names = {} if engines is None else dict(zip(leaves, engines, strict=True))
 
     def choose(leaf: Leaf, batch: GraphBatch) -> EngineChoice:
@@ -238,112 +172,43 @@ def prepare_batch(
             leaf = replace(leaf, sketch=None)
         return choose_engine(engine, batch, None, leaf, pairs, reused=reused)
 
-    choices = {leaf: choose(leaf, *batches) for leaf, batches in encoded.by_leaf.items()}
-    (out,) = encoded.prepare(kernel, compute, choices)
-    return out
+    choices = {leaf: choose(leaf, encoded_batch) for leaf, encoded_batch in encoded.cols.items()}
+    by_leaf = _prepare_leaves(encoded.cols, choices)
+    return PreparedGraphs(kernel, compute, batch, encoded.features, encoded.scalings, by_leaf)
 
 
-def prepare_pair(rows: GraphBatch, cols: GraphBatch, kernel: Kernel, compute: Compute) -> list[PreparedGraphs]:
-    """Prepare two sets of graphs for one matrix; all is fitted on the columns, and features extended by the rows."""
-    encoded = _EncodedGraphs.encode([rows, cols], kernel.leaves(), {}, {})
-    choices = {leaf: choose_engine(compute.engine, a, b, leaf) for leaf, (a, b) in encoded.by_leaf.items()}
-    return encoded.prepare(kernel, compute, choices)
+def prepare_pair(
+    rows: GraphBatch, cols: GraphBatch, kernel: Kernel, compute: Compute
+) -> tuple[PreparedGraphs, PreparedGraphs]:
+    """Prepare row and column graphs for one matrix.
 
-
-@dataclass(frozen=True, eq=False)
-class _EncodedGraphs:
-    """Sets of graphs, encoded by the same fitted features and scalings for each leaf of a kernel.
-
-    All sets but the last are rows of matrices with the last one.
+    Features and scalings are fitted on the columns, and features are extended by the rows.
     """
-
-    batches: list[GraphBatch]
-    """The graphs as given."""
-    features: dict[str, NodeFeatures]
-    scalings: dict[Leaf, DescriptorScaling]
-    by_leaf: dict[Leaf, list[GraphBatch]]
-    """The graphs of each set as the engine of a leaf takes them."""
-
-    @classmethod
-    def encode(
-        cls,
-        batches: list[GraphBatch],
-        leaves: list[Leaf],
-        known_features: Mapping[str, NodeFeatures],
-        known_scalings: Mapping[Leaf, DescriptorScaling],
-    ) -> Self:
-        """Encode all sets for some leaves; raise if a leaf does not apply to the graphs.
-
-        Unknown features and scalings are fitted on the last set, and these features are extended by the others.
-        """
-        features: dict[str, NodeFeatures] = {}
-        encoded: dict[str, list[GraphBatch]] = {}
-        for kind in dict.fromkeys(leaf.features for leaf in leaves if leaf.features is not None):
-            features[kind] = step = known_features.get(kind) or _fit_features(kind, batches)
-            encoded[kind] = list(map(step.transform, batches))
-        if any(leaf.sketch for leaf in leaves):
-            # Sketches are drawn from the graphs as given: their encoding depends on the graphs it was fitted on.
-            keys = list(map(content_keys, batches))
-            encoded = {
-                kind: [replace(b, sketch_keys=graph_keys) for b, graph_keys in zip(encoded[kind], keys, strict=True)]
-                for kind in encoded
-            }
-        scalings: dict[Leaf, DescriptorScaling] = {}
-        by_leaf: dict[Leaf, list[GraphBatch]] = {}
-        for leaf in leaves:
-            by_leaf[leaf] = batches if leaf.features is None else encoded[leaf.features]
-            if isinstance(leaf, DescriptorKernel):
-                scalings[leaf] = scaling = known_scalings.get(leaf) or fit_scaling(leaf, batches[-1])
-                by_leaf[leaf] = [scale_descriptors(batch, leaf, scaling) for batch in by_leaf[leaf]]
-            if isinstance(leaf, Network):
-                _check(leaf, by_leaf[leaf])
-        return cls(batches, features, scalings, by_leaf)
-
-    def prepare(
-        self,
-        kernel: Kernel,
-        compute: Compute,
-        choices: Mapping[Leaf, EngineChoice],
-        cols: Mapping[Leaf, PreparedLeaf] | None = None,
-    ) -> list[PreparedGraphs]:
-        """Prepare all sets with the chosen engine of each leaf; with ``cols``, the last set is rows for those."""
-        prepared = [PreparedGraphs(kernel, compute, batch, self.features, self.scalings) for batch in self.batches]
-        for leaf, (*row_batches, last_batch) in self.by_leaf.items():
-            last = PreparedLeaf.prepare(leaf, last_batch, choices[leaf], None if cols is None else cols[leaf])
-            rows = [PreparedLeaf.prepare(leaf, batch, choices[leaf], last) for batch in row_batches]
-            for graphs, prepared_leaf in zip(prepared, [*rows, last], strict=True):
-                graphs.graphs_by_leaf[leaf] = prepared_leaf
-        return prepared
+    encoded = EncodedGraphs.encode(kernel.leaves(), cols, rows)
+    choices = {
+        leaf: choose_engine(compute.engine, encoded.rows[leaf], encoded_cols, leaf)
+        for leaf, encoded_cols in encoded.cols.items()
+    }
+    col_leaves = _prepare_leaves(encoded.cols, choices)
+    row_leaves = _prepare_leaves(encoded.rows, choices, col_leaves)
+    return (
+        PreparedGraphs(kernel, compute, rows, encoded.features, encoded.scalings, row_leaves),
+        PreparedGraphs(kernel, compute, cols, encoded.features, encoded.scalings, col_leaves),
+    )
 
 
-def _fit_features(kind: FeatureKind, batches: list[GraphBatch]) -> NodeFeatures:
-    """Fit node features to the last of several sets of graphs, and extend them by the others."""
-    features = NodeFeatures(kind).fit(batches[-1])
-    for rows in batches[:-1]:
-        features = features.extend(rows)
-    return features
+def _prepare_leaves(
+    batches: Mapping[Leaf, GraphBatch],
+    choices: Mapping[Leaf, EngineChoice],
+    cols: Mapping[Leaf, PreparedLeaf] | None = None,
+) -> dict[Leaf, PreparedLeaf]:
+    """Prepare encoded graphs with the chosen engine of each leaf; they are rows of matrices with ``cols``, if given."""
+    return {
+        leaf: PreparedLeaf.prepare(leaf, batch, choices[leaf], None if cols is None else cols[leaf])
+        for leaf, batch in batches.items()
+    }
 
 
 def choose_engine_for_reuse(name: str, batch: GraphBatch, kernel: Leaf) -> str:
     """Return the name of the engine that :func:`prepare` takes for these graphs."""
     return choose_engine(name, batch, None, kernel, reused=True).engine.name
-
-
-def _check(kernel: Network, batches: list[GraphBatch]) -> None:
-    """Raise if the kernel does not apply to the edges of the graphs; warn if some are too small for the sketch."""
-    for batch in batches:
-        check_graphs(batch, kernel)
-    if kernel.sketch is None:
-        return
-    sizes = np.concatenate([batch.sizes for batch in batches])
-    rows = np.concatenate([sketch_rows(batch, kernel) for batch in batches])
-    exact = int(((rows == sizes) & (sizes > 1)).sum())  # a single-node graph cannot be sketched
-    if exact:
-        size = kernel.sketch.size
-        shown = {"given": "given with the graphs", "auto": f"for error={kernel.sketch.error}"}.get(str(size), size)
-        warnings.warn(
-            f"the sketch size {shown} is not below the number of nodes of {exact} of {len(sizes)} graphs; "
-            "these are computed exactly.",
-            NotSketchedWarning,
-            stacklevel=user_stacklevel(),
-        )

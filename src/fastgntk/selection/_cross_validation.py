@@ -18,10 +18,19 @@ __all__ = ["CrossValidation", "OuterFold", "Protocol", "check_cv", "inner_splits
 
 Protocol = Literal["nested", "du2019"]
 
-# Largest number of graphs, inner repeats, finalists.
-_DEFAULTS = ((500, 4, 12), (2_000, 2, 20), (math.inf, 1, 8))
 _LEAST_FRACTION = 0.3  # of the kernels; ridge regression does not rank them as support vector machines do
 _SEED_STEP = 1_000  # between draws of inner folds; seeds that differ by less share no draw
+
+
+class _Defaults(NamedTuple):
+    """Default options up to a number of graphs."""
+
+    max_graphs: float
+    inner_repeats: int
+    min_finalists: int
+
+
+_DEFAULTS = (_Defaults(500, 4, 12), _Defaults(2_000, 2, 20), _Defaults(math.inf, 1, 8))
 
 
 class OuterFold(NamedTuple):
@@ -29,7 +38,7 @@ class OuterFold(NamedTuple):
 
     split: Split
     inner: list[Split]
-    """Draw by draw; empty with ``"du2019"``."""
+    """Those of all draws, one draw after the other; empty with ``"du2019"``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,11 +50,11 @@ class CrossValidation:
     folds : int or sequence of int
         Number of outer folds, or the fold number of each graph.
     protocol : {"nested", "du2019"}
-        ``"nested"`` chooses every option by cross-validation within the training graphs of each outer fold; the test
-        fold is used once, for the reported accuracy. ``"du2019"`` chooses the options that maximise the mean over the
-        reported folds, as for the published GNTK results: optimistic by construction.
+        ``"nested"`` chooses every option by cross-validation within the training graphs of each outer fold; its test
+        graphs never influence the choice. ``"du2019"`` chooses the options that maximise the mean over the reported
+        folds, as for the published GNTK results: optimistic by construction.
     inner_folds : int
-        Number of inner folds within the training graphs of each outer fold (nested only).
+        Number of inner folds within the training graphs of each outer fold, 2 or more (nested only).
     inner_repeats : int, optional
         Number of times that inner folds are drawn; their accuracies are averaged. On few graphs a single draw makes
         the choice noisy. By default 4 up to 500 graphs, 2 up to 2,000, and 1 for more.
@@ -68,31 +77,37 @@ class CrossValidation:
     def __post_init__(self) -> None:
         if self.protocol not in get_args(Protocol):
             raise InputError(f"protocol must be one of {', '.join(get_args(Protocol))}, but is {self.protocol!r}.")
-        check_integer("inner_folds", self.inner_folds, 1)
+        check_integer("inner_folds", self.inner_folds, 2 if self.protocol == "nested" else 1)
         for name in ("inner_repeats", "n_finalists"):
             if getattr(self, name) is not None:
                 check_integer(name, getattr(self, name), 1)
 
     def resolve(self, n_graphs: int, n_kernels: int) -> Self:
         """Return the options with the defaults for a number of graphs and of kernels."""
-        repeats, few = next((repeats, few) for largest, repeats, few in _DEFAULTS if n_graphs <= largest)
         n_finalists = self.n_finalists
         if n_finalists is None and self.protocol == "nested":
-            n_finalists = max(few, math.ceil(_LEAST_FRACTION * n_kernels))
+            n_finalists = max(_defaults(n_graphs).min_finalists, math.ceil(_LEAST_FRACTION * n_kernels))
         if n_finalists is not None and n_finalists >= n_kernels:
             n_finalists = None
-        return replace(self, inner_repeats=self.inner_repeats or repeats, n_finalists=n_finalists)
+        return replace(self, inner_repeats=self._repeats(n_graphs), n_finalists=n_finalists)
 
     def split(self, y: NDArray[Any]) -> list[OuterFold]:
         """Return the splits of graphs with classes y (n,)."""
         outer = outer_splits(y, self.folds, self.random_state)
         if self.protocol != "nested":
             return [OuterFold(split, []) for split in outer]
-        repeats = self.resolve(len(y), 1).inner_repeats or 1
-        seeds = [(self.random_state + _SEED_STEP * i) % 2**32 for i in range(repeats)]
+        seeds = [(self.random_state + _SEED_STEP * i) % 2**32 for i in range(self._repeats(len(y)))]
         draws = [inner_splits(y, outer, self.inner_folds, seed) for seed in seeds]
         inner = [[split for draw in draws for split in draw[k]] for k in range(len(outer))]
         return [OuterFold(*fold) for fold in zip(outer, inner, strict=True)]
+
+    def _repeats(self, n_graphs: int) -> int:
+        """Return the number of times that inner folds are drawn for a number of graphs."""
+        return _defaults(n_graphs).inner_repeats if self.inner_repeats is None else self.inner_repeats
+
+
+def _defaults(n_graphs: int) -> _Defaults:
+    return next(row for row in _DEFAULTS if n_graphs <= row.max_graphs)
 
 
 def check_cv(cv: Any) -> CrossValidation:

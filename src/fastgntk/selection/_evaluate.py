@@ -100,21 +100,22 @@ def evaluate_each(
     if not isinstance(cvs, Sequence) or not cvs:
         example = "[CrossValidation(random_state=seed) for seed in range(3)]"
         raise InputError(f"cvs must be a sequence of cross-validations, such as {example}, but is {cvs!r}.")
-    folds = [check_cv(cv).split(labels) for cv in cvs]
+    checked = [check_cv(cv) for cv in cvs]
+    folds = [cv.split(labels) for cv in checked]
     kernels, Cs = check_candidates(kernels, Grid.default(len(batch)).for_graphs(batch))
     compute = check_compute(compute)
     check_sketches(kernels, compute)
     task = _Task(batch, labels, kernels, Cs, compute)
-    designs = [_design(check_cv(cv), some, task) for cv, some in zip(cvs, folds, strict=True)]
-    searches = [search for design in designs for search in design.searches]
-    screened = any(design.cv.n_finalists is not None for design in designs)
-    stages = [_choose_finalists(task, designs, _half(progress, 0))] if screened else []
+    runs = [_start_run(cv, outer_folds, task) for cv, outer_folds in zip(checked, folds, strict=True)]
+    searches = [search for run in runs for search in run.searches]
+    screened = any(run.cv.n_finalists is not None for run in runs)
+    stages = [_choose_finalists(task, runs, _half(progress, 0))] if screened else []
     stages.append(_score_finalists(task, searches, _half(progress, 1) if screened else progress))
-    return [_make_evaluation(task, design, stages) for design in designs]
+    return [_make_evaluation(task, run, stages) for run in runs]
 
 
 class _Task(NamedTuple):
-    """What all designs share."""
+    """What all runs share."""
 
     batch: GraphBatch
     labels: NDArray[Any]
@@ -144,19 +145,19 @@ class _FoldSearch:
     """Those of the finalists, by index."""
 
 
-class _Design(NamedTuple):
-    """One of the cross-validations."""
+class _Run(NamedTuple):
+    """One cross-validation: its options and a search for each outer fold."""
 
     cv: CrossValidation  # with defaults resolved
     searches: list[_FoldSearch]
 
 
-def _design(cv: CrossValidation, folds: list[OuterFold], task: _Task) -> _Design:
-    """Return a design in which all kernels are finalists."""
+def _start_run(cv: CrossValidation, outer_folds: list[OuterFold], task: _Task) -> _Run:
+    """Return a run in which all kernels are finalists."""
     nested = cv.protocol == "nested"
     graphs, kernels = np.arange(len(task.batch)), np.arange(len(task.kernels))
-    searches = [_FoldSearch(fold, fold.split[0] if nested else graphs, kernels) for fold in folds]
-    return _Design(cv.resolve(len(graphs), len(kernels)), searches)
+    searches = [_FoldSearch(fold, fold.split[0] if nested else graphs, kernels) for fold in outer_folds]
+    return _Run(cv.resolve(len(graphs), len(kernels)), searches)
 
 
 def _half(progress: StageProgress | None, index: int) -> StageProgress | None:
@@ -168,9 +169,9 @@ def _report_half(progress: StageProgress, index: int, stage: str, done: int, tot
     progress(stage, index * total + done, 2 * total)
 
 
-def _choose_finalists(task: _Task, designs: Sequence[_Design], progress: StageProgress | None) -> KernelScores:
+def _choose_finalists(task: _Task, runs: Sequence[_Run], progress: StageProgress | None) -> KernelScores:
     """Keep the kernels with the smallest leave-one-out errors on the training graphs, in each outer fold."""
-    searches = [(search, design.cv.n_finalists) for design in designs for search in design.searches]
+    searches = [(search, run.cv.n_finalists) for run in runs for search in run.searches]
     sample = screening_sample(len(task.batch))
     score = screening_score(task.labels, [search.training for search, _ in searches], sample)
     n_jobs = task.compute.threads
@@ -185,7 +186,7 @@ def _score_finalists(task: _Task, searches: Sequence[_FoldSearch], progress: Sta
     used = np.unique(np.concatenate([search.finalists for search in searches])).tolist()
     searches_with = {i: [search for search in searches if i in search.finalists] for i in used}
     folds = [[search.fold for search in searches_with[i]] for i in used]
-    score = partial(_score_kernel, y=task.labels, folds=folds, Cs=task.Cs)
+    score = partial(_svm_scores, y=task.labels, folds=folds, Cs=task.Cs)
     kernels, n_jobs = [task.kernels[i] for i in used], task.compute.threads
     results = score_kernels(score, task.batch, kernels, task.compute, n_jobs=n_jobs, progress=progress)
     for i, kernel_scores in zip(used, results.scores, strict=True):
@@ -195,7 +196,7 @@ def _score_finalists(task: _Task, searches: Sequence[_FoldSearch], progress: Sta
     return results._replace(engines=[engines.get(i, "") for i in range(len(task.kernels))])
 
 
-def _score_kernel(
+def _svm_scores(
     matrices: Array | FoldGrams,
     index: int,
     *,
@@ -213,18 +214,18 @@ def _score_fold(matrices: Array | FoldGrams, y: NDArray[Any], fold: OuterFold, C
     return _SVMScores(accuracies[0], accuracies[1:], sum(int(stopped.sum()) for _, stopped in results))
 
 
-def _make_evaluation(task: _Task, design: _Design, stages: Sequence[KernelScores]) -> Evaluation:
-    """Choose a kernel and C in each outer fold, and return the result of a design with the times of all stages."""
+def _make_evaluation(task: _Task, run: _Run, stages: Sequence[KernelScores]) -> Evaluation:
+    """Choose a kernel and C in each outer fold, and return the result of a run with the times of all stages."""
     engines = stages[-1].engines
-    searches = design.searches
-    tested, ranking = _rank(task, design)
+    searches = run.searches
+    tested, ranking = _rank(task, run)
     folds, shape = np.arange(len(searches)), ranking.shape[1:]
     rounded = np.where(np.isnan(ranking), -np.inf, ranking.round(_DIGITS))
     kernel, C = np.unravel_index(rounded.reshape(len(folds), -1).argmax(axis=1), shape)
     used = np.unique(np.concatenate([search.finalists for search in searches]))
     n_splits = sum((1 + len(search.fold.inner)) * len(search.finalists) for search in searches)
     return Evaluation(
-        protocol=design.cv.protocol,
+        protocol=run.cv.protocol,
         accuracies=tuple(tested[folds, kernel, C].tolist()),
         choices=tuple(FoldChoice(task.kernels[i], task.Cs[k]) for i, k in zip(kernel, C, strict=True)),
         n_graphs=len(task.labels),
@@ -240,24 +241,24 @@ def _make_evaluation(task: _Task, design: _Design, stages: Sequence[KernelScores
             C=task.Cs,
             scores=_mean_of_known(ranking),
             engines=tuple(engines),
-            cv=design.cv,
+            cv=run.cv,
         ),
     )
 
 
-def _rank(task: _Task, design: _Design) -> tuple[Array, Array]:
+def _rank(task: _Task, run: _Run) -> tuple[Array, Array]:
     """Return the accuracy on the test graphs and the score of the choice, shape (outer folds, kernels, C) each.
 
     Both are NaN where a kernel is no finalist.
     """
-    shape = len(design.searches), len(task.kernels), len(task.Cs)
+    shape = len(run.searches), len(task.kernels), len(task.Cs)
     tested, ranking = np.full(shape, np.nan), np.full(shape, np.nan)
-    for k, search in enumerate(design.searches):
+    for k, search in enumerate(run.searches):
         for i, scores in search.scores.items():
             tested[k, i] = scores.tested
             if search.fold.inner:
                 ranking[k, i] = scores.inner.mean(axis=0)
-    if design.cv.protocol == "du2019":
+    if run.cv.protocol == "du2019":
         ranking[:] = tested.mean(axis=0)
     return tested, ranking
 

@@ -79,7 +79,7 @@ class Evaluation:
         return self.protocol == "du2019"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain Python values, for JSON."""
+        """Return the result without folds and scores, as plain Python values for JSON."""
         out = {k: v for k, v in self.__dict__.items() if k not in ("choices", "accuracies", "record")}
         return out | {
             "accuracy_mean": self.mean,

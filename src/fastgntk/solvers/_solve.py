@@ -53,6 +53,7 @@ def solve(
     ridge : float
         0 or more, in the units of K.
     solver : {"cholesky", "eigen", "nystrom", "sketched", "cg"}
+        The first two are exact, the others approximate; :func:`choose_solver` chooses by number of graphs and memory.
     weights : array of shape (n,), optional
         Weight of each graph, above 0. A weight of 2 is equivalent to passing the graph twice.
     options : SolverOptions, optional
