@@ -6,7 +6,20 @@ import numpy as np
 import pytest
 from tests.tables import ALL_ENGINES, FAMILIES, FLOAT64, by_engine
 
-from fastgntk import GNTK, Compute, Graph, InputError, cross_gram, datasets, diagonal, gram, gram_path, prepare
+from fastgntk import (
+    GNTK,
+    WL,
+    WLOA,
+    Compute,
+    Graph,
+    InputError,
+    cross_gram,
+    datasets,
+    diagonal,
+    gram,
+    gram_path,
+    prepare,
+)
 from fastgntk.engines import get_engine
 from fastgntk.pairwise import _prepared
 
@@ -86,6 +99,29 @@ def test_prepared_graphs_survive_pickling(engine):
     train = prepare(batch, **by_engine(engine, GNTK(2, 1)))
     copy = pickle.loads(pickle.dumps(train))
     assert np.array_equal(cross_gram(batch[:2], copy), cross_gram(batch[:2], train))
+
+
+@pytest.mark.parametrize("kernel", [GNTK(2, 1), WL(2), WLOA(2).normalized(), GNTK(1, 1).normalized() * WL(1)])
+def test_rows_and_subsets_agree_with_their_columns_after_pickling(kernel):
+    batch = datasets.load("MUTAG").graphs[:12]
+    train = prepare(batch[:8], kernel)
+    for given in (train.prepare_rows(batch[5:][::-1]), train.subset(np.array([6, 2]))):
+        expected = cross_gram(given.batch, batch[:8], kernel)
+        FLOAT64.check(cross_gram(given, train), expected)
+        FLOAT64.check(cross_gram(pickle.loads(pickle.dumps(given)), train), expected)
+        both = pickle.loads(pickle.dumps((given, train)))
+        FLOAT64.check(cross_gram(*both), expected)
+
+
+def test_rows_prepared_with_other_graphs_are_refused():
+    """Their labels may have other columns, and their colours other numbers."""
+    batch = datasets.load("MUTAG").graphs[:9]
+    train, other = prepare(batch[:5], WL(2)), prepare(batch[5:], WL(2))
+    for rows in (other, other.prepare_rows(batch[:2]), prepare(batch[:5], GNTK(2))):
+        with pytest.raises(InputError, match=r"not prepared with the column graphs; use cols\.prepare_rows\(graphs\)"):
+            cross_gram(rows, train)
+    FLOAT64.check(cross_gram(train, train), gram(train))
+    FLOAT64.check(cross_gram(train, train.subset(np.array([3, 1]))), gram(train)[:, [3, 1]])
 
 
 def test_many_calls_are_expected():

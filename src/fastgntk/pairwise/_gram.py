@@ -120,6 +120,8 @@ def cross_gram(rows: Any, cols: Any, kernel: Kernel | None = None, *, compute: C
     result_bytes = _check_result_fits(kernel, len(rows), len(col_graphs), compute)
     if isinstance(col_graphs, PreparedGraphs):
         row_graphs = rows if isinstance(rows, PreparedGraphs) else col_graphs.prepare_rows(rows)
+        if not row_graphs.agrees_with(col_graphs):
+            raise InputError("the row graphs were not prepared with the column graphs; use cols.prepare_rows(graphs).")
     else:
         row_graphs, col_graphs = prepare_pair(rows, col_graphs, kernel, compute)
     row_diagonals, col_diagonals = row_graphs.needed_diagonals(compute), col_graphs.needed_diagonals(compute)

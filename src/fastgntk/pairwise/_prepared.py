@@ -13,7 +13,7 @@ import numpy as np
 
 from fastgntk._util.arrays import Array, Ints
 from fastgntk.engines import EXACT_ENGINES, EngineChoice, choose_engine, merge_first_equal
-from fastgntk.graphs import DescriptorScaling, GraphBatch, NodeFeatures, as_graphs
+from fastgntk.graphs import DescriptorScaling, GraphBatch, NodeFeatures, as_graphs, content_keys
 from fastgntk.kernels import GNTK, Kernel, Leaf, Network
 from fastgntk.pairwise._combine import combine_diagonals, needs_diagonals
 from fastgntk.pairwise._compute import Compute, check_compute, check_fits_memory, check_kernel
@@ -39,6 +39,8 @@ class PreparedGraphs:
         The fitted node features, for each kind of features in the kernel.
     scalings : dict of Leaf to DescriptorScaling
         The fitted scaling of descriptors, for each leaf of the kernel that uses them.
+    cols : PreparedGraphs or None
+        The graphs with which these were prepared, to be rows of a matrix or a subset; they agree on colours.
     engines : list of str
         The engine of each leaf of the kernel.
     """
@@ -49,6 +51,7 @@ class PreparedGraphs:
     features: dict[str, NodeFeatures]
     scalings: dict[Leaf, DescriptorScaling]
     graphs_by_leaf: dict[Leaf, PreparedLeaf] = field(default_factory=dict)
+    cols: PreparedGraphs | None = None
     _diagonals: dict[Leaf, Array] = field(default_factory=dict, init=False)
 
     @property
@@ -64,13 +67,16 @@ class PreparedGraphs:
 
     def __getstate__(self) -> dict[str, Any]:
         # Graphs are prepared again on loading: their prepared form is larger, and compiled code must own its arrays.
-        kept = ("kernel", "batch", "features", "scalings", "_diagonals")
+        kept = ("kernel", "batch", "features", "scalings", "cols", "_diagonals")
         state = {name: getattr(self, name) for name in kept}
         return state | {"compute": self.compute.with_progress(None), "engines": self.engines}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        engines, diagonals = state.pop("engines"), state.pop("_diagonals")
-        again = prepare_batch(**state, engines=engines)
+        cols, engines, diagonals = (state.pop(name) for name in ("cols", "engines", "_diagonals"))
+        if cols is None:
+            again = prepare_batch(**state, engines=engines)
+        else:
+            again = replace(cols._prepare_with_features(state["batch"], state["features"]), compute=state["compute"])
         self.__dict__.update(again.__dict__, _diagonals=diagonals)
 
     def prepare_rows(self, graphs: Any) -> PreparedGraphs:
@@ -79,7 +85,7 @@ class PreparedGraphs:
         return self._prepare_with_features(batch, {kind: step.extend(batch) for kind, step in self.features.items()})
 
     def subset(self, indices: Ints) -> PreparedGraphs:
-        """Return some of the graphs, prepared on their own, to be rows of a matrix with these or columns for others."""
+        """Return some of the graphs, prepared on their own, as rows of a matrix with these or columns for others."""
         if np.array_equal(indices, np.arange(len(self))):
             return self
         out = self._prepare_with_features(self.batch[indices], self.features)
@@ -90,7 +96,16 @@ class PreparedGraphs:
         encoded = EncodedGraphs.encode(self.kernel.leaves(), batch, features=features, scalings=self.scalings)
         choices = {leaf: cols.choice for leaf, cols in self.graphs_by_leaf.items()}
         by_leaf = _prepare_leaves(encoded.cols, choices, self.graphs_by_leaf)
-        return PreparedGraphs(self.kernel, self.compute, batch, encoded.features, encoded.scalings, by_leaf)
+        return PreparedGraphs(self.kernel, self.compute, batch, encoded.features, encoded.scalings, by_leaf, self)
+
+    def agrees_with(self, cols: PreparedGraphs) -> bool:
+        """Return whether these graphs can be rows of a matrix with ``cols``: prepared with them, or cut from the same."""
+        if self is cols or (cols.cols is self and self.features == cols.features):
+            return True
+        if self.cols is None or self.kernel != cols.kernel:
+            return False
+        # Copies, such as those of another process, agree too.
+        return self.cols is cols or np.array_equal(content_keys(self.cols.batch), content_keys(cols.batch))
 
     def take_diagonals(self, whole: PreparedGraphs, indices: Ints) -> None:
         """Keep the diagonals that were computed for the whole set; these graphs are its subset ``indices``."""
@@ -165,14 +180,13 @@ def prepare_batch(
     encoded = EncodedGraphs.encode(leaves, batch, features=features, scalings=scalings)
     names = {} if engines is None else dict(zip(leaves, engines, strict=True))
 
-    def choose(leaf: Leaf, batch: GraphBatch) -> EngineChoice:
-        engine = names.get(leaf, compute.engine)
+    choices: dict[Leaf, EngineChoice] = {}
+    for leaf, encoded_batch in encoded.cols.items():
+        engine, computed_leaf = names.get(leaf, compute.engine), leaf
         if isinstance(leaf, Network) and leaf in names and engine in EXACT_ENGINES:
-            # If all graphs are smaller than their sketch, a stored matrix has an exact engine, and keeps it.
-            leaf = replace(leaf, sketch=None)
-        return choose_engine(engine, batch, None, leaf, pairs, reused=reused)
-
-    choices = {leaf: choose(leaf, encoded_batch) for leaf, encoded_batch in encoded.cols.items()}
+            # A stored matrix whose graphs are all smaller than their sketch records an exact engine; it is kept.
+            computed_leaf = replace(leaf, sketch=None)
+        choices[leaf] = choose_engine(engine, encoded_batch, None, computed_leaf, pairs, reused=reused)
     by_leaf = _prepare_leaves(encoded.cols, choices)
     return PreparedGraphs(kernel, compute, batch, encoded.features, encoded.scalings, by_leaf)
 
@@ -191,10 +205,8 @@ def prepare_pair(
     }
     col_leaves = _prepare_leaves(encoded.cols, choices)
     row_leaves = _prepare_leaves(encoded.rows, choices, col_leaves)
-    return (
-        PreparedGraphs(kernel, compute, rows, encoded.features, encoded.scalings, row_leaves),
-        PreparedGraphs(kernel, compute, cols, encoded.features, encoded.scalings, col_leaves),
-    )
+    col_graphs = PreparedGraphs(kernel, compute, cols, encoded.features, encoded.scalings, col_leaves)
+    return PreparedGraphs(kernel, compute, rows, encoded.features, encoded.scalings, row_leaves, col_graphs), col_graphs
 
 
 def _prepare_leaves(
