@@ -229,9 +229,9 @@ def test_norms_do_not_depend_on_the_division_into_tasks(molecules):
     engine.run_task(one, (0, len(batch)), never)
     for start in reversed(range(0, len(batch), 7)):
         engine.run_task(two, (start, min(start + 7, len(batch))), never)
-    assert np.array_equal(one.rows.norms.p_out, two.rows.norms.p_out)
-    assert np.array_equal(one.rows.norms.q, two.rows.norms.q)
-    assert (one.rows.norms.p_out > 0).all()
+    assert np.array_equal(one.table.norms.p_out, two.table.norms.p_out)
+    assert np.array_equal(one.table.norms.q, two.table.norms.q)
+    assert (one.table.norms.p_out > 0).all()
 
 
 def test_tasks_cover_every_graph_once(molecules):

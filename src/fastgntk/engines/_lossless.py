@@ -30,9 +30,9 @@ from fastgntk.engines._aggregation import sum_features
 from fastgntk.engines._base import CancelFlag, Engine, Extent, GraphRange, GraphSizes, announce_compilation
 from fastgntk.engines._norms import is_zero_norm, mixing_factors, scale_norms, scale_rows, unit_rows
 from fastgntk.engines._refinement import Colouring, ColourOperator, refine_colours
-from fastgntk.engines._simd._colour_rows import ColourNorms, ColourRows, GroupColours, OperatorRows, SparseRows
+from fastgntk.engines._simd._colour_table import ColourNorms, ColourTable, GroupColours, OperatorRows, SparseRows
 from fastgntk.engines._simd._group_colours import build_group
-from fastgntk.engines._simd._intrinsics import LAM, LAM_THETA
+from fastgntk.engines._simd._intrinsics import LAM, LAM_THETA, LANES
 from fastgntk.engines._simd._norms import SCALES, NormOptions, measure_norms
 from fastgntk.engines._simd._polynomials import choose_polynomials
 from fastgntk.engines._simd._tile import Buffers, buffer_sizes, compute_tile
@@ -42,12 +42,12 @@ from fastgntk.kernels import Network
 __all__ = ["Lossless", "ColourState"]
 
 
+_NUMBER = 8  # bytes
+_COPIES = 5  # of the values of a tile, in this engine and in what combines its levels
 _THREAD_BYTES = 4 * 2**20  # memory of an idle thread: stack and the allocator's arena
 _MOST_TASKS = 16
-_LEAST_COST, _LARGEST_COST = (
-    1e6,
-    1e8,
-)  # of a task, in pairs of a colour and an entry: milliseconds to a fraction of a second
+_LEAST_COST = 1e6  # of a task, in pairs of a colour and an entry: a few milliseconds
+_LARGEST_COST = 1e8  # a fraction of a second
 _NOT_CANCELLED = np.zeros(1, dtype=np.uint8)
 _buffers = threading.local()  # one set for each thread, kept between tiles
 
@@ -62,7 +62,7 @@ class ColourState:
 
     kernel: Network
     hashes: tuple[NDArray[np.uint64], ...]
-    rows: ColourRows
+    table: ColourTable
 
 
 class Lossless(Engine[Network, ColourState, tuple[Network, GroupColours]]):
@@ -82,15 +82,15 @@ class Lossless(Engine[Network, ColourState, tuple[Network, GroupColours]]):
 
     def colours(self, state: ColourState) -> Int32s:
         """Return the colours of all levels."""
-        return state.rows.colours
+        return state.table.colours
 
     def preparation_tasks(self, state: ColourState) -> list[GraphRange]:
         """Divide the graphs into ranges whose norms take a fraction of a second each."""
-        rows, blocks = state.rows, state.kernel.blocks
-        if blocks == 1 or len(rows.offsets) == 1:
+        table, blocks = state.table, state.kernel.blocks
+        if blocks == 1 or len(table.offsets) == 1:
             return []  # the norms of level 1 are known
-        sizes = np.diff(rows.offsets).astype(np.float64)
-        cost = np.cumsum(sizes**2 * (len(rows.operators.data) / max(len(rows.norms.q), 1)) * blocks + 1.0)
+        sizes = np.diff(table.offsets).astype(np.float64)
+        cost = np.cumsum(sizes**2 * (len(table.operators.data) / max(len(table.norms.q), 1)) * blocks + 1.0)
         step = min(max(cost[-1] / _MOST_TASKS, _LEAST_COST), _LARGEST_COST)
         stops = np.unique(np.searchsorted(cost, np.arange(step, cost[-1] + step, step)) + 1)
         bounds = [0, *np.minimum(stops, len(sizes)).tolist()]
@@ -101,12 +101,12 @@ class Lossless(Engine[Network, ColourState, tuple[Network, GroupColours]]):
         kernel = state.kernel
         gain, scale = block_gain(kernel), SCALES[kernel.scale]
         options = NormOptions(kernel.layers, linear_share(kernel), gain, scale, float(kernel.residual))
-        measure_norms(*task, state.rows, options, cancelled)
+        measure_norms(*task, state.table, options, cancelled)
 
     def finish_preparation(self, state: ColourState) -> ColourState:
         """Normalise the operators: D_l = q_l⁻¹ Q_l P_(l−1), with a residual f_l Q_l P_(l−1) and g_l x̂."""
-        kernel, norms, operators = state.kernel, state.rows.norms, state.rows.operators
-        level_start, data = state.rows.level_start, operators.data.copy()
+        kernel, norms, operators = state.kernel, state.table.norms, state.table.operators
+        level_start, data = state.table.level_start, operators.data.copy()
         for level in range(2, kernel.blocks + 1):
             first, last = level_start[level], level_start[level + 1]
             q, feature_norm = norms.q[first:last], norms.feature_norm[first:last]
@@ -118,7 +118,7 @@ class Lossless(Engine[Network, ColourState, tuple[Network, GroupColours]]):
             of_features = kernel.has_residual & (operators.relation[entries] == 0)
             p_below = norms.p_out[level_start[level - 1] + np.where(of_features, 0, columns)]
             data[entries] *= np.where(of_features, g[row], p_below * f[row])
-        return replace(state, rows=state.rows._replace(normalised=data))
+        return replace(state, table=state.table._replace(normalised=data))
 
     def graph_sizes(self, state: ColourState) -> GraphSizes:
         """Return the colours of every level, and three keys for each graph that similar graphs are likely to share.
@@ -126,25 +126,25 @@ class Lossless(Engine[Network, ColourState, tuple[Network, GroupColours]]):
         A key is a minhash, the minimum of the graph's colours in a random order: the probability that two graphs agree
         is the fraction of their colours that both have.
         """
-        rows = state.rows
+        table = state.table
         level = min(2, state.kernel.blocks)  # deeper colours are rarely shared, shallower ones nearly always
-        hashes, colours = state.hashes[level], rows.colours[level]
-        filled = np.flatnonzero(np.diff(rows.offsets))
-        keys = np.zeros((3, len(rows.offsets) - 1), dtype=np.uint64)
+        hashes, colours = state.hashes[level], table.colours[level]
+        filled = np.flatnonzero(np.diff(table.offsets))
+        keys = np.zeros((3, len(table.offsets) - 1), dtype=np.uint64)
         for i, key in enumerate(keys):
             shuffled = hashes * np.uint64(2 * i + 1) ^ (hashes >> np.uint64(29 + i))
             if len(filled):
-                key[filled] = np.minimum.reduceat(shuffled[colours], rows.offsets[filled])
+                key[filled] = np.minimum.reduceat(shuffled[colours], table.offsets[filled])
         # With a residual connection relation 0 has features as columns, up to twice as many as `tile_bytes` allows for
         # a relation, so it is counted twice.
-        n_relations = rows.n_relations + int(rows.has_residual)
-        return GraphSizes(rows.offsets, rows.colours[1:], keys, rows.n_features, n_relations=n_relations)
+        n_relations = table.n_relations + int(table.has_residual)
+        return GraphSizes(table.offsets, table.colours[1:], keys, table.n_features, n_relations=n_relations)
 
     def build_group(self, state: ColourState, indices: Ints) -> tuple[Network, GroupColours]:
         """Copy the rows of the colours of some graphs."""
-        position = _buffer("position", len(state.rows.norms.q), np.int32, -1)
+        position = _buffer("position", len(state.table.norms.q), np.int32, -1)
         try:
-            return state.kernel, build_group(np.asarray(indices, dtype=np.int64), state.rows, position)
+            return state.kernel, build_group(np.asarray(indices, dtype=np.int64), state.table, position)
         except BaseException:  # the buffer may not be −1 everywhere
             del _buffers.position
             raise
@@ -152,8 +152,8 @@ class Lossless(Engine[Network, ColourState, tuple[Network, GroupColours]]):
     def build_nodes(self, state: ColourState, batch: GraphBatch) -> tuple[Network, GroupColours]:
         """Read out every node as if it were a graph, with the same colours, norms and operators."""
         nodes = np.arange(batch.n_nodes + 1)
-        rows = state.rows._replace(offsets=nodes, sums=_sparse_rows(batch.features))
-        return self.build_group(replace(state, rows=rows), nodes[:-1])
+        table = state.table._replace(offsets=nodes, sums=_sparse_rows(batch.features))
+        return self.build_group(replace(state, table=table), nodes[:-1])
 
     def tile_readouts(
         self,
@@ -169,38 +169,33 @@ class Lossless(Engine[Network, ColourState, tuple[Network, GroupColours]]):
         cancelled = _NOT_CANCELLED if cancelled is None else cancelled
         parts = LAM_THETA if kernel.tangent else LAM
         linear, symmetric = linear_share(kernel), row_group is col_group
-        linear_or_none = linear or None  # without it the loop is compiled for ReLU alone
-        non_negative = bool(row_group.non_negative and col_group.non_negative)
-        polynomials = choose_polynomials(kernel.blocks, kernel.layers, linear, non_negative)
+        linear_or_none = linear or None  # None compiles the loop for ReLU alone
+        cosines_bounded = bool(row_group.cosines_bounded and col_group.cosines_bounded)
+        polynomials = choose_polynomials(kernel.blocks, kernel.layers, linear, cosines_bounded)
         compute_tile(row_group, col_group, polynomials, symmetric, parts, linear_or_none, buffers, cancelled, out)
         return out
 
     def kept_bytes(self, state: ColourState) -> int:
-        """Count all arrays twice, for the state and for its copies in the groups."""
-        rows = state.rows
-        arrays: list[NDArray[Any]] = [
-            rows.offsets,
-            rows.colours,
-            rows.level_start,
-            *rows.operators,
-            rows.normalised,
-            *rows.norms,
-            *rows.sums,
-        ]
-        return 2 * sum(array.nbytes for array in arrays)
+        """Count all arrays of the table twice, for the state and for its copies in the groups, and the hashes."""
+        table = state.table
+        arrays: list[NDArray[Any]] = [table.offsets, table.colours, table.level_start, table.normalised]
+        arrays += [*table.operators, *table.norms, *table.sums]
+        return 2 * sum(array.nbytes for array in arrays) + sum(hashes.nbytes for hashes in state.hashes)
 
     def tile_bytes(self, rows: Extent, cols: Extent) -> int:
-        """Count λ and θ of two levels, a panel of features, the readouts, and the values with copies of them."""
-        m, k = rows.n_nodes + 32, cols.n_nodes + 32
-        level_bytes = 2 * 16 * m * k
-        panel_bytes = 8 * 64 * max(rows.n_relations, cols.n_relations) * max(m, k, rows.n_features // 2)
+        """Count λ and θ of two levels, a panel of the sums or features, the readouts, and the values with copies."""
+        m, k = rows.n_nodes + LANES, cols.n_nodes + LANES  # in whole panels
+        row_bytes = 2 * LANES * _NUMBER  # λ and θ of a panel's row colours with one column colour
+        level_bytes = 2 * _NUMBER * m * k
+        panel_bytes = row_bytes * max(rows.n_relations, cols.n_relations) * max(m, k, rows.n_features // 2)
         n_graphs = max(rows.n_graphs, cols.n_graphs)
-        value_bytes = 5 * 8 * rows.n_levels * rows.n_graphs * cols.n_graphs
-        return level_bytes + panel_bytes + 8 * n_graphs * max(m, k) + value_bytes + _THREAD_BYTES
+        readout_bytes = _NUMBER * n_graphs * max(m, k)
+        value_bytes = _COPIES * _NUMBER * rows.n_levels * rows.n_graphs * cols.n_graphs
+        return 2 * level_bytes + panel_bytes + readout_bytes + value_bytes + _THREAD_BYTES
 
 
 class _Levels(NamedTuple):
-    """The levels of `ColourRows` before they are joined."""
+    """The levels of `ColourTable` before they are joined."""
 
     directions: sparse.csr_array  # rows of level 1: unit vectors over features, (m_1, n_relations · d)
     operators: list[ColourOperator]  # of levels 2..L
@@ -232,20 +227,20 @@ def _add_initial_features(levels: _Levels, colouring: Colouring, kernel: Network
     return _Levels(directions, operators, levels.n_relations + 1, levels.q, p, feature_norm)
 
 
-def _join_levels(levels: _Levels, colouring: Colouring, batch: GraphBatch, kernel: Network) -> ColourRows:
+def _join_levels(levels: _Levels, colouring: Colouring, batch: GraphBatch, kernel: Network) -> ColourTable:
     """Return the rows of all levels behind one another, with the norms of level 1."""
     unknown = np.zeros(sum(colouring.counts[2:]))  # the norms above level 1
     directions, operators = _sparse_rows(levels.directions), levels.operators
     no_relation = np.zeros(len(directions.data), dtype=np.int32)  # at level 1 it is part of the column
     lengths = [np.diff(directions.indptr), *(np.diff(Q.indptr) for Q in operators)]
-    return ColourRows(
+    return ColourTable(
         offsets=batch.offsets,
         colours=colouring.colours,
         level_start=np.cumsum([0, 0, *colouring.counts[1:]], dtype=np.int64),
         n_features=batch.features.shape[1],
         n_relations=levels.n_relations,
         has_residual=kernel.has_residual,
-        non_negative=_is_non_negative(levels, colouring, kernel),
+        cosines_bounded=_has_bounded_cosines(levels, colouring, kernel),
         operators=OperatorRows(
             indptr=np.cumsum(np.concatenate([[0], *lengths]), dtype=np.int64),
             indices=np.concatenate([directions.indices, *(Q.indices for Q in operators)]),
@@ -266,7 +261,7 @@ def _join_levels(levels: _Levels, colouring: Colouring, batch: GraphBatch, kerne
     )
 
 
-def _is_non_negative(levels: _Levels, colouring: Colouring, kernel: Network) -> bool:
+def _has_bounded_cosines(levels: _Levels, colouring: Colouring, kernel: Network) -> bool:
     """Return whether the bound of `choose_polynomials` holds: for one relation and no residual connection."""
     one_sum = levels.n_relations == 1 and not kernel.has_residual  # nodes without a common relation have cosine 0
     no_sign = all(np.array_equal(Q.data, Q.abs_data) for Q in colouring.operators)

@@ -83,7 +83,7 @@ def colour_nodes(
         if level:
             below = colours[level - 1]
             nodes = _Neighbourhoods(batch.indptr, below[neighbours], edge_tags, below)
-        colours[level], fresh = _colour_rows(known.levels[level].append(nodes), len(known.levels[level].centres))
+        colours[level], fresh = _colour_table(known.levels[level].append(nodes), len(known.levels[level].centres))
         levels.append(known.levels[level].append(nodes.select(fresh)))
     return colours, Palette(tuple(levels), tags)
 
@@ -108,7 +108,7 @@ def _assign_tags(
     return tags, np.array(ids, dtype=np.int32)[pair]
 
 
-def _colour_rows(rows: _Neighbourhoods, n_known: int) -> tuple[Int32s, Ints]:
+def _colour_table(rows: _Neighbourhoods, n_known: int) -> tuple[Int32s, Ints]:
     """Return the colour of each row but the first ``n_known``, and the new distinct rows, counted from there.
 
     Rows have one colour if their centres and the multisets of their neighbours and tags are; the first are distinct.

@@ -85,7 +85,7 @@ class PreparedGraphs:
         return self._prepare_with_features(batch, {kind: step.extend(batch) for kind, step in self.features.items()})
 
     def subset(self, indices: Ints) -> PreparedGraphs:
-        """Return some of the graphs, prepared on their own, as rows of a matrix with these or columns for others."""
+        """Return some of the graphs, to be the rows or columns of a matrix with these, or the columns for others."""
         if np.array_equal(indices, np.arange(len(self))):
             return self
         out = self._prepare_with_features(self.batch[indices], self.features)
@@ -99,9 +99,9 @@ class PreparedGraphs:
         return PreparedGraphs(self.kernel, self.compute, batch, encoded.features, encoded.scalings, by_leaf, self)
 
     def agrees_with(self, cols: PreparedGraphs) -> bool:
-        """Return whether these graphs can be rows of a matrix with ``cols``: prepared with them, or cut from the same."""
+        """Return whether these graphs can be rows of a matrix with ``cols``."""
         if self is cols or (cols.cols is self and self.features == cols.features):
-            return True
+            return True  # the same graphs, or some of them
         if self.cols is None or self.kernel != cols.kernel:
             return False
         # Copies, such as those of another process, agree too.

@@ -1,64 +1,69 @@
 """The colours of a group of graphs, laid out for the tile loop."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from fastgntk._util.arrays import Array, Int32s, Ints
-from fastgntk.engines._simd._colour_rows import CHUNK, ColourRows, GroupColours, Occurrences, SparseRows
-from fastgntk.engines._simd._intrinsics import LANES
+from fastgntk.engines._simd._colour_table import CHUNK, ColourTable, GroupColours, Occurrences, SparseRows
+from fastgntk.engines._simd._intrinsics import LANES, n_panels
 from fastgntk.engines._simd._jit import compiled
 
 __all__ = ["build_group"]
 
 
+class _Selection(NamedTuple):
+    """The colours of some graphs, and in which of them they occur, graph by graph."""
+
+    counts: Ints  # the number of features, then of colours of each level
+    rows: Ints  # of the table, in the order in which colours first occur
+    level_occurrences: Ints  # (L + 2,), where the occurrences of each level start
+    colour: Int32s
+    graph: Int32s
+    weight: Array  # the number of nodes · p_out
+
+
 @compiled
-def build_group(graph_indices: Ints, colouring: ColourRows, position: Int32s) -> GroupColours:
+def build_group(graph_indices: Ints, table: ColourTable, position: Int32s) -> GroupColours:
     """Copy the rows of the colours of some graphs.
 
     Colours are in the order in which they first occur, so that neighbours lie close together in memory. ``position``
-    has one entry for each row of the colouring, −1 before and after.
+    has one entry for each row of the table, −1 before and after.
     """
-    counts, chosen, level_occurrences, colour_of, graph_of, weight_of = _choose_colours(
-        graph_indices, colouring, position
-    )
-    level_start, operators = _pick_rows(counts, chosen, colouring, position)
-    for i in range(len(chosen)):
-        position[chosen[i]] = -1
+    selection = _select_colours(graph_indices, table, position)
+    level_start, operators = _pick_rows(selection, table, position)
+    for i in range(len(selection.rows)):
+        position[selection.rows[i]] = -1
     return GroupColours(
-        counts[1:].max(),
-        counts,
+        selection.counts[1:].max(),
+        selection.counts,
         level_start,
-        colouring.n_relations,
-        colouring.has_residual,
-        colouring.non_negative,
+        table.n_relations,
+        table.has_residual,
+        table.cosines_bounded,
         operators,
-        _cut_by_relation(chosen, colouring, operators.indptr) if colouring.n_relations > 1 else operators.indptr,
-        _sort_occurrences(counts, level_occurrences, colour_of, graph_of, weight_of),
-        _pick_feature_sums(graph_indices, colouring.sums),
+        _cut_by_relation(selection.rows, table, operators.indptr) if table.n_relations > 1 else operators.indptr,
+        _sort_occurrences(selection),
+        _pick_feature_sums(graph_indices, table.sums),
     )
 
 
 @compiled
-def _choose_colours(
-    graph_indices: Ints, colouring: ColourRows, position: Int32s
-) -> tuple[Ints, Ints, Ints, Int32s, Int32s, Array]:
-    """List the colours of the graphs level by level, and in which graphs they occur; fill in ``position``.
-
-    Returns the number of features and of colours of each level, the rows of the colouring that were chosen, where the
-    occurrences of each level start, and the colour, graph and weight of each occurrence, graph by graph.
-    """
-    offsets, colours = colouring.offsets, colouring.colours
-    level_start, p_out = colouring.level_start, colouring.norms.p_out
+def _select_colours(graph_indices: Ints, table: ColourTable, position: Int32s) -> _Selection:
+    """List the colours of the graphs level by level, and in which graphs they occur; fill in ``position``."""
+    offsets, colours = table.offsets, table.colours
+    level_start, p_out = table.level_start, table.norms.p_out
     deepest, n = colours.shape[0] - 1, len(graph_indices)
     nodes = 0
     for i in range(n):
         nodes += offsets[graph_indices[i] + 1] - offsets[graph_indices[i]]
     counts = np.zeros(deepest + 1, np.int64)
-    counts[0] = colouring.n_features
+    counts[0] = table.n_features
     chosen = np.empty(deepest * nodes, np.int64)
     colour_of, graph_of = np.empty(deepest * nodes, np.int32), np.empty(deepest * nodes, np.int32)
     weight_of = np.empty(deepest * nodes)
     level_occurrences = np.zeros(deepest + 2, np.int64)
-    latest = np.empty(nodes, np.int64)  # occurrence of each colour of the level
+    last_occurrence = np.empty(nodes, np.int64)  # of each colour of the level
     n_chosen, n_occurrences = 0, 0
     for level in range(1, deepest + 1):
         level_occurrences[level] = n_occurrences
@@ -69,25 +74,27 @@ def _choose_colours(
                 row = level_start[level] + colours[level, u]
                 if position[row] < 0:
                     position[row] = n_chosen - level_first
-                    latest[n_chosen - level_first] = -1
+                    last_occurrence[n_chosen - level_first] = -1
                     chosen[n_chosen] = row
                     n_chosen += 1
                 colour = position[row]
-                if latest[colour] < graph_first:
-                    latest[colour] = n_occurrences
+                if last_occurrence[colour] < graph_first:
+                    last_occurrence[colour] = n_occurrences
                     colour_of[n_occurrences], graph_of[n_occurrences], weight_of[n_occurrences] = colour, i, 0.0
                     n_occurrences += 1
-                weight_of[latest[colour]] += p_out[row]
+                weight_of[last_occurrence[colour]] += p_out[row]
         counts[level] = n_chosen - level_first
     level_occurrences[deepest + 1] = n_occurrences
-    return counts, chosen[:n_chosen], level_occurrences, colour_of, graph_of, weight_of
+    some = slice(n_occurrences)
+    return _Selection(counts, chosen[:n_chosen], level_occurrences, colour_of[some], graph_of[some], weight_of[some])
 
 
 @compiled
-def _pick_rows(counts: Ints, chosen: Ints, colouring: ColourRows, position: Int32s) -> tuple[Ints, SparseRows]:
+def _pick_rows(selection: _Selection, table: ColourTable, position: Int32s) -> tuple[Ints, SparseRows]:
     """Copy the chosen rows, with positions as columns; returns where levels start, and the rows."""
-    indptr, indices, relation, _, _ = colouring.operators
-    data, level_start = colouring.normalised, colouring.level_start
+    indptr, indices, relation, _, _ = table.operators
+    data, level_start = table.normalised, table.level_start
+    counts, chosen = selection.counts, selection.rows
     deepest = len(counts) - 1
     entries = 0
     for i in range(len(chosen)):
@@ -98,14 +105,15 @@ def _pick_rows(counts: Ints, chosen: Ints, colouring: ColourRows, position: Int3
     filled = 0
     for level in range(1, deepest + 1):
         group_start[level + 1] = group_start[level] + counts[level]
-        padded = -(-counts[level - 1] // LANES) * LANES
-        shift = counts[0] - padded if colouring.has_residual else 0
+        padded = LANES * n_panels(counts[level - 1])
         for i in range(group_start[level], group_start[level + 1]):
             group_indptr[i] = filled
             for k in range(indptr[chosen[i]], indptr[chosen[i] + 1]):
                 column = indices[k]
-                if level > 1 and not (colouring.has_residual and relation[k] == 0):
-                    column = shift + relation[k] * padded + position[level_start[level - 1] + column]
+                if level > 1 and not table.has_residual:
+                    column = relation[k] * padded + position[level_start[level - 1] + column]
+                elif level > 1 and relation[k] > 0:
+                    column = counts[0] + (relation[k] - 1) * padded + position[level_start[level - 1] + column]
                 group_indices[filled] = column
                 group_data[filled] = data[k]
                 filled += 1
@@ -114,9 +122,9 @@ def _pick_rows(counts: Ints, chosen: Ints, colouring: ColourRows, position: Int3
 
 
 @compiled
-def _cut_by_relation(chosen: Ints, colouring: ColourRows, group_indptr: Ints) -> Ints:
+def _cut_by_relation(chosen: Ints, table: ColourTable, group_indptr: Ints) -> Ints:
     """Return where each relation of each chosen row starts among the entries of the group."""
-    indptr, relation, n_relations = colouring.operators.indptr, colouring.operators.relation, colouring.n_relations
+    indptr, relation, n_relations = table.operators.indptr, table.operators.relation, table.n_relations
     cuts = np.empty(len(chosen) * n_relations + 1, np.int64)
     for i in range(len(chosen)):
         started, shift = 0, group_indptr[i] - indptr[chosen[i]]
@@ -132,18 +140,17 @@ def _cut_by_relation(chosen: Ints, colouring: ColourRows, group_indptr: Ints) ->
 
 
 @compiled
-def _sort_occurrences(
-    counts: Ints, level_occurrences: Ints, colour_of: Int32s, graph_of: Int32s, weight_of: Array
-) -> Occurrences:
+def _sort_occurrences(selection: _Selection) -> Occurrences:
     """Sort the occurrences of each level by chunk, keeping the order of graphs."""
+    counts, _, level_occurrences, colour_of, graph_of, weight_of = selection
     deepest = len(counts) - 1
     start = np.zeros(deepest + 1, np.int64)
     chunks = 0
     for level in range(1, deepest + 1):
         start[level] = chunks
         chunks += -(-counts[level] // CHUNK) + 1
-    total = level_occurrences[deepest + 1]
-    pointers, following = np.zeros(chunks, np.int64), np.zeros(chunks, np.int64)
+    total = len(colour_of)
+    pointers, next_slot = np.zeros(chunks, np.int64), np.zeros(chunks, np.int64)
     graph, colour, weight = np.empty(total, np.int32), np.empty(total, np.int32), np.empty(total)
     for level in range(1, deepest + 1):
         first, last, base = level_occurrences[level], level_occurrences[level + 1], start[level]
@@ -152,11 +159,12 @@ def _sort_occurrences(
         pointers[base] = first
         for chunk in range(-(-counts[level] // CHUNK)):
             pointers[base + chunk + 1] += pointers[base + chunk]
-            following[base + chunk] = pointers[base + chunk]
+            next_slot[base + chunk] = pointers[base + chunk]
         for k in range(first, last):
-            to = following[base + colour_of[k] // CHUNK]
-            following[base + colour_of[k] // CHUNK] += 1
-            colour[to], graph[to], weight[to] = colour_of[k], graph_of[k], weight_of[k]
+            chunk = base + colour_of[k] // CHUNK
+            slot = next_slot[chunk]
+            next_slot[chunk] += 1
+            colour[slot], graph[slot], weight[slot] = colour_of[k], graph_of[k], weight_of[k]
     return Occurrences(start, pointers, graph, colour, weight)
 
 

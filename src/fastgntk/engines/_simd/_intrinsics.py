@@ -15,7 +15,8 @@ which define the sum Σ_k weight[k] · base[first + index[k] · stride : …] ov
 ``sum_rows_of_one(parts, out, at, ROWS)``      write the sum of LANES entries there, once for each part
 ``add_rows(out, at, ROWS)``                    add the sum of LANES entries to out[at : at + LANES]
 ``apply_layer(lam, lam_at,                     one layer on LANES entries of λ and of θ, or of λ if θ is None;
-theta, theta_at, linear)``                     ``linear`` is t of the activation, None for ReLU
+theta, theta_at, linear, polynomial)``         ``linear`` is t of the activation, None for ReLU; ``polynomial`` is the
+                                               index of one of POLYNOMIALS, or SIGNED
 ``transpose4(source, s, s_stride,              out[o + j · o_stride + i] = source[s + i · s_stride + j] for i, j < 4
 out, o, o_stride)``
 =============================================  ==================================================================
@@ -38,7 +39,7 @@ from fastgntk.engines._simd._layer import emit_layer, layer_in_numpy
 from fastgntk.engines._simd._polynomials import POLYNOMIALS, SIGNED
 
 __all__ = ["LAM", "LAM_THETA", "LANES", "add_rows", "apply_layer", "sum_rows", "sum_rows_of_one", "transpose4"]
-__all__ += ["apply_layers", "layer_nanoseconds", "scatter"]
+__all__ += ["apply_layers", "layer_nanoseconds", "n_panels", "scatter"]
 
 LANES = 32
 """Width of a panel: the number of entries that are processed together."""
@@ -239,6 +240,12 @@ def transpose4(typing: Any, source: Any, s: Any, s_stride: Any, out: Any, o: Any
         return context.get_dummy_value()
 
     return types.void(source, _LONG, _LONG, out, _LONG, _LONG), emit
+
+
+@compiled
+def n_panels(count: int) -> int:
+    """Return the number of panels that hold ``count`` colours; the last one may not be full."""
+    return -(-count // LANES)
 
 
 @compiled

@@ -1,10 +1,10 @@
 """One layer, λ ← κ1(λ) and θ ← θ κ0(λ) + κ1(λ), on vectors in registers, with one square root.
 
-On [0, 1], arccos(a) = π sqrt(1 − a²) P(a) with P smooth, so that one root s = sqrt(1 − λ²) serves both:
+On [0, 1], arccos(a) = π sqrt(1 − a²) A(a) with A smooth, so that one root s = sqrt(1 − λ²) serves both:
 
-    κ0(λ) = 1 − s P(λ) for λ ≥ 0,   s P(−λ) for λ < 0          κ1(λ) = λ κ0(λ) + s/π
+    κ0(λ) = 1 − s A(λ) for λ ≥ 0,   s A(−λ) for λ < 0          κ1(λ) = λ κ0(λ) + s/π
 
-P interpolates arccos(a) / (π sqrt(1 − a²)) at the 19 Chebyshev points of [0, 1]; the error of κ0 and κ1 is below
+A interpolates arccos(a) / (π sqrt(1 − a²)) at the 19 Chebyshev points of [0, 1]; the error of κ0 and κ1 is below
 1e-15. It is summed as even part + a · odd part, two chains that the processor runs in parallel. Activations other than
 ReLU have (1 − t) κ0(λ) + t in place of κ0(λ), and (1 − t) κ1(λ) + t λ in place of κ1(λ).
 """

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastgntk._util.arrays import Array, Int32s, Ints
-from fastgntk.engines._simd._colour_rows import ColourRows, OperatorRows
+from fastgntk.engines._simd._colour_table import ColourTable, OperatorRows
 from fastgntk.engines._simd._jit import compiled
 from fastgntk.engines._simd._layer import NEAR_ONE
 
@@ -30,8 +30,10 @@ class NormOptions(NamedTuple):
 
 
 class _Work(NamedTuple):
-    """Memory for the recursion of one graph."""
+    """Memory for the recursion of one graph with itself; entries are those of the colours of one level."""
 
+    colours: Ints  # (2, nodes), of this level and of the one below, each in the row of its parity
+    p: Array  # (2, nodes), their p_out
     position: Ints  # of a colour among those of the graph and level; −1 for all others
     dense: Array  # a row of features; 0 between uses
     lam: Array  # (colours, colours), λ after the layers
@@ -43,7 +45,7 @@ class _Work(NamedTuple):
 
 @compiled
 def measure_norms(
-    start: int, stop: int, colouring: ColourRows, options: NormOptions, cancelled: NDArray[np.uint8]
+    start: int, stop: int, table: ColourTable, options: NormOptions, cancelled: NDArray[np.uint8]
 ) -> None:
     """Fill in place q and p_out of every colour from level 2 on whose owner is one of graphs start..stop − 1.
 
@@ -53,96 +55,85 @@ def measure_norms(
     depends only on the content of its colour; the first graph with the colour owns it and alone writes its norm, so
     results do not depend on threads. Graphs without colours of their own are skipped.
     """
-    offsets = colouring.offsets
-    nodes = 0
+    work = _allocate(start, stop, table)
     for graph in range(start, stop):
-        nodes = max(nodes, offsets[graph + 1] - offsets[graph])
-    old, new, old_p, new_p = np.empty(nodes, np.int64), np.empty(nodes, np.int64), np.empty(nodes), np.empty(nodes)
-    work = _allocate(start, stop, colouring, old)
-    for graph in range(start, stop):
-        if _owns(graph, colouring):
-            _measure_graph(graph, colouring, options, old, new, old_p, new_p, work, cancelled)
-
-
-@compiled
-def _allocate(start: int, stop: int, colouring: ColourRows, listed: Ints) -> _Work:
-    """Return memory for the graph with most colours in a level; ``listed`` is overwritten."""
-    offsets, colours, level_start = colouring.offsets, colouring.colours, colouring.level_start
-    most = widest = 1
-    for level in range(1, len(colours)):
-        most = max(most, level_start[level + 1] - level_start[level])
-    position = np.full(most, -1, np.int64)
-    for graph in range(start, stop):
-        if _owns(graph, colouring):
-            for level in range(1, len(colours)):
-                count = _distinct(colours[level], offsets[graph], offsets[graph + 1], position, listed)
-                widest = max(widest, count)
-    return _Work(
-        position,
-        np.zeros(colouring.n_relations * colouring.n_features),
-        np.empty((widest, widest)),
-        np.empty((widest, colouring.n_relations * widest)),
-        np.empty(widest),
-        np.empty(widest),
-        np.empty(widest),
-    )
+        if _owns(graph, table):
+            _measure_graph(graph, table, options, work, cancelled)
 
 
 @compiled
 def _measure_graph(
-    graph: int,
-    colouring: ColourRows,
-    options: NormOptions,
-    old: Ints,
-    new: Ints,
-    old_p: Array,
-    new_p: Array,
-    work: _Work,
-    cancelled: NDArray[np.uint8],
+    graph: int, table: ColourTable, options: NormOptions, work: _Work, cancelled: NDArray[np.uint8]
 ) -> None:
-    """Run the recursion of a graph with itself; ``old`` and ``new`` are the colours of two levels."""
-    colours, level_start, p_out = colouring.colours, colouring.level_start, colouring.norms.p_out
-    first, last = colouring.offsets[graph], colouring.offsets[graph + 1]
-    position = work.position
-    n_old = _distinct(colours[1], first, last, position, old)
+    """Run the recursion of a graph with itself, level by level."""
+    colours, level_start, p_out = table.colours, table.level_start, table.norms.p_out
+    first, last = table.offsets[graph], table.offsets[graph + 1]
+    position, some, p = work.position, work.colours, work.p
+    n_old = _distinct(colours[1], first, last, position, some[1])
     for i in range(n_old):
-        old_p[i] = p_out[level_start[1] + old[i]]
-    _compare_first_level(colouring, old[:n_old], options, work, cancelled)
+        p[1, i] = p_out[level_start[1] + some[1, i]]
+    _compare_first_level(table, some[1, :n_old], options, work, cancelled)
     for level in range(2, len(colours)):
+        old, new = some[(level - 1) % 2], some[level % 2]
         n_new = _distinct(colours[level], first, last, position, new)
         for i in range(n_old):
             position[old[i]] = i
-        rows = level_start[level] + new[:n_new]
-        _measure_level(graph, rows, colouring, options, old_p[:n_old], new_p, work, cancelled)
+        rows, old_p = level_start[level] + new[:n_new], p[(level - 1) % 2, :n_old]
+        _measure_level(graph, rows, table, options, old_p, p[level % 2], work, cancelled)
         if level < len(colours) - 1:
-            _compare_level(rows, colouring, options, old_p[:n_old], work, cancelled)
+            _compare_level(rows, table, options, old_p, work, cancelled)
         for i in range(n_old):
             position[old[i]] = -1
         if cancelled[0]:
             return
-        old, new, n_old = new, old, n_new
-        old_p, new_p = new_p, old_p
+        n_old = n_new
+
+
+@compiled
+def _compare_first_level(
+    table: ColourTable, some: Ints, options: NormOptions, work: _Work, cancelled: NDArray[np.uint8]
+) -> None:
+    """Fill in ``lam`` between some colours of level 1, whose rows are unit vectors."""
+    indptr, indices, _, data, _ = table.operators
+    dense, lam, base = work.dense, work.lam, table.level_start[1]
+    for i in range(len(some)):
+        if cancelled[0]:
+            return
+        row = base + some[i]
+        for k in range(indptr[row], indptr[row + 1]):
+            dense[indices[k]] = data[k]
+        for j in range(i + 1):
+            other = base + some[j]
+            dot = 0.0
+            for k in range(indptr[other], indptr[other + 1]):
+                dot += data[k] * dense[indices[k]]
+            lam[i, j] = lam[j, i] = _apply_layers(dot, options.layers, options.linear)
+        for k in range(indptr[row], indptr[row + 1]):
+            dense[indices[k]] = 0.0
 
 
 @compiled
 def _measure_level(
     graph: int,
     rows: Ints,
-    colouring: ColourRows,
+    table: ColourTable,
     options: NormOptions,
     old_p: Array,
     new_p: Array,
     work: _Work,
     cancelled: NDArray[np.uint8],
 ) -> None:
-    """Compute the norms of some colours, and write those that the graph owns; ``new_p`` gets p_out of each."""
-    q, p_out, feature_norm, scale_operand, _, owner = colouring.norms
+    """Compute the norms of some colours, and write those that the graph owns to the table.
+
+    Fills in ``new_p``, and ``q``, ``f_q``, ``g`` and ``sums`` of ``work`` for `_compare_level`.
+    """
+    q, p_out, feature_norm, scale_operand, _, owner = table.norms
     sums, q_of_graph, f_q, g = work.sums, work.q, work.f_q, work.g
     for i in range(len(rows)):
         if cancelled[0]:
             return
         row = rows[i]
-        q_of_graph[i] = _measure_row(row, colouring, old_p, work, sums[i])
+        q_of_graph[i] = _measure_row(row, table, old_p, work, sums[i])
         scaled = _scale_norm(q_of_graph[i], scale_operand[row], options.scale)
         aggregated = math.sqrt(1.0 - options.residual) * scaled
         initial = math.sqrt(options.residual) * feature_norm[row]
@@ -155,18 +146,57 @@ def _measure_level(
 
 
 @compiled
+def _measure_row(row: int, table: ColourTable, old_p: Array, work: _Work, sums: Array) -> float:
+    """Return q of a colour, 0 if it is 0 up to rounding, and write Σ_a w_a P_a Λ_a· / q to ``sums`` by relation.
+
+    All terms are divided by the largest |w_a P_a| to avoid overflow.
+    """
+    # Fields are read once, because reading one inside a loop updates its reference count.
+    operators, terms, n_relations = table.operators, table.norms.terms, table.n_relations
+    indptr, indices, relation, data, abs_data = operators
+    position, lam, count = work.position, work.lam, len(old_p)
+    first = _first_neighbour(row, operators, table.has_residual)
+    for j in range(n_relations * count):
+        sums[j] = 0.0
+    largest = 0.0
+    for k in range(first, indptr[row + 1]):
+        size = abs(data[k] * old_p[position[indices[k]]])
+        if size > largest or size != size:  # NaN propagates to the result
+            largest = size
+    if largest == 0.0:
+        return 0.0
+    for k in range(first, indptr[row + 1]):
+        factor = data[k] * old_p[position[indices[k]]] / largest
+        source = lam[position[indices[k]]]
+        start = relation[k] * count
+        for j in range(count):
+            sums[start + j] += factor * source[j]
+    square, bound = 0.0, 0.0
+    for k in range(first, indptr[row + 1]):
+        weight = old_p[position[indices[k]]] / largest
+        square += data[k] * weight * sums[relation[k] * count + position[indices[k]]]
+        bound += abs_data[k] * weight
+    if square <= (2.0 * terms[row] + 8.0) * _EPS * bound * bound:
+        square = 0.0
+    factor = 1.0 / math.sqrt(square) if square != 0.0 else 0.0
+    for j in range(n_relations * count):
+        sums[j] *= factor
+    return largest * math.sqrt(square)
+
+
+@compiled
 def _compare_level(
     rows: Ints,
-    colouring: ColourRows,
+    table: ColourTable,
     options: NormOptions,
     old_p: Array,
     work: _Work,
     cancelled: NDArray[np.uint8],
 ) -> None:
-    """Fill ``lam`` between some colours from the sums of `_measure_row`."""
-    operators, has_residual = colouring.operators, colouring.has_residual
+    """Fill in ``lam`` between some colours, from what `_measure_level` left in ``work``."""
+    operators, has_residual = table.operators, table.has_residual
     indptr, indices, relation, data, _ = operators
-    position, dense, lam, sums, q, f_q, g = work
+    _, _, position, dense, lam, sums, q, f_q, g = work
     layers, linear, n_old = options.layers, options.linear, len(old_p)
     for i in range(len(rows)):
         if cancelled[0]:
@@ -201,6 +231,16 @@ def _first_neighbour(row: int, operators: OperatorRows, has_residual: bool) -> i
 
 
 @compiled
+def _scale_norm(q: float, operand: float, scale: int) -> float:
+    """Return c_u q_u; NaNs propagate."""
+    if scale == _UNIT:
+        return q * 0.0 + (1.0 if q > 0.0 else 0.0)
+    if scale == _GIVEN:
+        return q * operand
+    return q / operand if scale == _DEGREE else q
+
+
+@compiled
 def _apply_layers(lam: float, layers: int, linear: float) -> float:
     """Return λ after some layers; within rounding error of ±1 it counts as ±1."""
     for _ in range(layers):
@@ -225,11 +265,39 @@ def _kappa1(lam: float) -> float:
 
 
 @compiled
-def _owns(graph: int, colouring: ColourRows) -> bool:
+def _allocate(start: int, stop: int, table: ColourTable) -> _Work:
+    """Return memory that suffices for each of the graphs."""
+    offsets, colours, level_start = table.offsets, table.colours, table.level_start
+    most = nodes = widest = 1
+    for level in range(1, len(colours)):
+        most = max(most, level_start[level + 1] - level_start[level])
+    for graph in range(start, stop):
+        nodes = max(nodes, offsets[graph + 1] - offsets[graph])
+    position, listed = np.full(most, -1, np.int64), np.empty((2, nodes), np.int64)
+    for graph in range(start, stop):
+        if _owns(graph, table):
+            for level in range(1, len(colours)):
+                count = _distinct(colours[level], offsets[graph], offsets[graph + 1], position, listed[0])
+                widest = max(widest, count)
+    return _Work(
+        listed,
+        np.empty((2, nodes)),
+        position,
+        np.zeros(table.n_relations * table.n_features),
+        np.empty((widest, widest)),
+        np.empty((widest, table.n_relations * widest)),
+        np.empty(widest),
+        np.empty(widest),
+        np.empty(widest),
+    )
+
+
+@compiled
+def _owns(graph: int, table: ColourTable) -> bool:
     """Return whether a graph owns any colour from level 2 on."""
-    colours, level_start, owner = colouring.colours, colouring.level_start, colouring.norms.owner
+    colours, level_start, owner = table.colours, table.level_start, table.norms.owner
     for level in range(2, len(colours)):
-        for u in range(colouring.offsets[graph], colouring.offsets[graph + 1]):
+        for u in range(table.offsets[graph], table.offsets[graph + 1]):
             if owner[level_start[level] + colours[level, u]] == graph:
                 return True
     return False
@@ -247,75 +315,3 @@ def _distinct(colours: Int32s, first: int, last: int, position: Ints, out: Ints)
     for i in range(count):
         position[out[i]] = -1
     return count
-
-
-@compiled
-def _compare_first_level(
-    colouring: ColourRows, some: Ints, options: NormOptions, work: _Work, cancelled: NDArray[np.uint8]
-) -> None:
-    """Fill ``lam`` between some colours of level 1, whose rows are unit vectors."""
-    indptr, indices, _, data, _ = colouring.operators
-    dense, lam, base = work.dense, work.lam, colouring.level_start[1]
-    for i in range(len(some)):
-        if cancelled[0]:
-            return
-        row = base + some[i]
-        for k in range(indptr[row], indptr[row + 1]):
-            dense[indices[k]] = data[k]
-        for j in range(i + 1):
-            other = base + some[j]
-            dot = 0.0
-            for k in range(indptr[other], indptr[other + 1]):
-                dot += data[k] * dense[indices[k]]
-            lam[i, j] = lam[j, i] = _apply_layers(dot, options.layers, options.linear)
-        for k in range(indptr[row], indptr[row + 1]):
-            dense[indices[k]] = 0.0
-
-
-@compiled
-def _measure_row(row: int, colouring: ColourRows, old_p: Array, work: _Work, sums: Array) -> float:
-    """Return q of a colour, 0 if it is 0 up to rounding, and write Σ_a w_a P_a Λ_a· / q to ``sums`` by relation.
-
-    All terms are divided by the largest |w_a P_a| to avoid overflow.
-    """
-    # Fields are read once, because reading one inside a loop updates its reference count.
-    operators, terms, n_relations = colouring.operators, colouring.norms.terms, colouring.n_relations
-    indptr, indices, relation, data, abs_data = operators
-    position, lam, count = work.position, work.lam, len(old_p)
-    first = _first_neighbour(row, operators, colouring.has_residual)
-    for j in range(n_relations * count):
-        sums[j] = 0.0
-    largest = 0.0
-    for k in range(first, indptr[row + 1]):
-        size = abs(data[k] * old_p[position[indices[k]]])
-        if size > largest or size != size:  # NaN propagates to the result
-            largest = size
-    if largest == 0.0:
-        return 0.0
-    for k in range(first, indptr[row + 1]):
-        factor = data[k] * old_p[position[indices[k]]] / largest
-        source = lam[position[indices[k]]]
-        start = relation[k] * count
-        for j in range(count):
-            sums[start + j] += factor * source[j]
-    square, bound = 0.0, 0.0
-    for k in range(first, indptr[row + 1]):
-        weight = old_p[position[indices[k]]] / largest
-        square += data[k] * weight * sums[relation[k] * count + position[indices[k]]]
-        bound += abs_data[k] * weight
-    if square <= (2.0 * terms[row] + 8.0) * _EPS * bound * bound:
-        square = 0.0
-    factor = 1.0 / math.sqrt(square) if square != 0.0 else 0.0
-    for j in range(n_relations * count):
-        sums[j] *= factor
-    return largest * math.sqrt(square)
-
-
-@compiled
-def _scale_norm(q: float, operand: float, scale: int) -> float:
-    """Return c_u q_u; NaNs propagate."""
-    if scale == _UNIT:
-        return q * 0.0 + (1.0 if q > 0.0 else 0.0)
-    if scale == _GIVEN:
-        return q * operand
-    return q / operand if scale == _DEGREE else q

@@ -1,7 +1,8 @@
-"""Polynomials for a layer on [c, 1]: with features and weights that are not negative, λ is never below some c.
+"""Polynomials for a layer on [c, 1]: if cosines are bounded, λ is never below some c that grows from layer to layer.
 
-On [0, 1], arccos(λ) = π sqrt(1 − λ²) P(g) with P smooth and g = 1 − λ. The higher c, the lower the degree of P for the
-same error. The table is the output of tools/layer_polynomials.py.
+Cosines are bounded if features and weights are not negative, for one relation and without a residual connection. On
+[0, 1], arccos(λ) = π sqrt(1 − λ²) A(1 − λ) with A smooth; the higher c, the lower its degree for the same error. The
+table is the output of tools/layer_polynomials.py.
 """
 
 from functools import lru_cache
@@ -27,7 +28,7 @@ SIGNED = -1
 
 
 @lru_cache(maxsize=64)
-def choose_polynomials(blocks: int, layers: int, linear: float, non_negative: bool) -> Ints:
+def choose_polynomials(blocks: int, layers: int, linear: float, cosines_bounded: bool) -> Ints:
     """Return the index of the polynomial for each layer of each block, shape (blocks, layers).
 
     A layer with t = ``linear`` maps cosines in [c, 1] to [m(c), 1], m(c) = (1 − t) κ1(c) + t c, and sums of vectors
@@ -35,7 +36,7 @@ def choose_polynomials(blocks: int, layers: int, linear: float, non_negative: bo
     k-th layer gets at least the k-th iterate of m from 0.
     """
     out = np.full((blocks, layers), SIGNED, dtype=np.int64)
-    if non_negative:
+    if cosines_bounded:
         c = 0.0
         for k in range(blocks * layers):
             out.flat[k] = max(i for i, polynomial in enumerate(POLYNOMIALS) if polynomial.lowest <= c)

@@ -21,12 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastgntk._util.arrays import Array, Ints
-from fastgntk.engines._simd._colour_rows import CHUNK, GroupColours, SparseRows
+from fastgntk.engines._simd._colour_table import CHUNK, GroupColours, SparseRows
 from fastgntk.engines._simd._intrinsics import (
     LANES,
     Parts,
     add_rows,
     apply_layer,
+    n_panels,
     sum_rows,
     sum_rows_of_one,
     transpose4,
@@ -37,7 +38,16 @@ __all__ = ["Buffers", "buffer_sizes", "compute_tile"]
 
 
 _PAIR = 2 * LANES
-_NO_READOUT = -1
+
+
+class _Panel(NamedTuple):
+    """Some row colours of a level, at most LANES."""
+
+    level: int
+    first: int
+    stop: int
+    start: int  # of the panel in the level
+    width: int  # of a row of the readout: the row colours of all panels
 
 
 class Buffers(NamedTuple):
@@ -79,9 +89,7 @@ def compute_tile(
     cancelled: NDArray[np.uint8],
     out: Array,
 ) -> None:
-    """Write the readout of every level to ``out`` (L + 1, row graphs, column graphs).
-
-    It is that of θ, or of λ if that is the only part.
+    """Write the readout of every level, of θ or for an NNGP of λ, to ``out`` (L + 1, row graphs, column graphs).
 
     ``polynomials`` (blocks, layers) is from `choose_polynomials`, ``linear`` is t of the activation, None for ReLU.
     ``symmetric`` means that both groups are the same, which halves the work. The loop ends early once ``cancelled[0]``
@@ -93,52 +101,39 @@ def compute_tile(
     old, new = buffers.back, buffers.front
     for level in range(1, deepest + 1):
         m, k = rows.counts[level], cols.counts[level]
-        panels = -(-m // LANES)
         stride = -(-k // 4) * 4 * len(parts) * LANES  # entries of one panel
         keep = symmetric or level < deepest  # the last level is read out panel by panel and discarded
-        width = panels * LANES
+        width = LANES * n_panels(m)
         if level == 1:
             transposed[: cols.counts[0] * cols.n_relations * LANES] = 0.0
         elif cols.has_residual:
             transposed[: cols.counts[0] * len(parts) * LANES] = 0.0
         readout[: width * (len(cols.sums.indptr) - 1)] = 0.0
-        for panel in range(panels):
+        for p in range(n_panels(m)):
             if cancelled[0]:
                 return
-            first = panel * LANES
-            last = min(first + LANES, m)
-            start = panel * stride if keep else 0  # an offset, because slicing would take a tenth of the time
-            stop = min(first + LANES, k) if symmetric else k
+            # The start is an offset, because slices would add a tenth to the time.
+            panel = _Panel(level, p * LANES, min((p + 1) * LANES, m), p * stride if keep else 0, width)
             if level == 1:
-                _spread_features(rows, cols, first, last, transposed, False)
+                _spread_features(rows, cols, panel, transposed, False)
             else:
-                _sum_and_transpose(rows, cols, parts, level, first, last, old, buffers.patch, transposed)
+                _sum_and_transpose(rows, cols, parts, panel, old, buffers.patch, transposed)
                 if cols.has_residual:
-                    _spread_initial(rows, cols, parts, level, first, last, transposed, False)
-            read_to = _NO_READOUT if symmetric else first
+                    _spread_initial(rows, cols, parts, panel, transposed, False)
+            n_cols = min((p + 1) * LANES, k) if symmetric else k
             _sum_and_apply_layers(
-                cols,
-                parts,
-                level,
-                stop,
-                polynomials[level - 1],
-                linear,
-                transposed,
-                new,
-                start,
-                readout,
-                width,
-                read_to,
+                cols, parts, panel, n_cols, polynomials[level - 1], linear, transposed, new, readout, not symmetric
             )
             if level == 1:
-                _spread_features(rows, cols, first, last, transposed, True)
+                _spread_features(rows, cols, panel, transposed, True)
             elif cols.has_residual:
-                _spread_initial(rows, cols, parts, level, first, last, transposed, True)
+                _spread_initial(rows, cols, parts, panel, transposed, True)
         if symmetric:
-            _mirror(parts, m, panels, stride, new)
-            for panel in range(panels):
+            _mirror(parts, m, stride, new)
+            for p in range(n_panels(m)):
+                panel = _Panel(level, p * LANES, min((p + 1) * LANES, m), p * stride, width)
                 for chunk in range(-(-k // CHUNK)):
-                    _read_chunk(cols, parts, level, chunk, new, panel * stride, panel * LANES, width, readout)
+                    _read_chunk(cols, parts, panel, chunk, new, readout)
         _read_rows(rows, cols, level, width, readout, out[level], level % 2 == 0)
         rows, cols = cols, rows
         old, new = new, old
@@ -163,46 +158,38 @@ def _feature_products(rows: SparseRows, cols: SparseRows, n_features: int, dense
 
 
 @compiled
-def _spread_features(
-    rows: GroupColours, cols: GroupColours, first: int, last: int, transposed: Array, clear: bool
-) -> None:
+def _spread_features(rows: GroupColours, cols: GroupColours, panel: _Panel, transposed: Array, clear: bool) -> None:
     """Write unit vectors of row colours into ``transposed`` as (features of cols, LANES), which is zero elsewhere.
 
     With ``clear`` write zeros instead. Labels and relations that only one side has contribute nothing.
     """
     row_features, col_features = rows.counts[0], cols.counts[0]
-    base, (indptr, indices, data) = rows.level_start[1], rows.operators
-    for u in range(first, last):
-        for k in range(indptr[base + u], indptr[base + u + 1]):
+    indptr, indices, data = rows.operators
+    for u in range(panel.first, panel.stop):
+        for k in range(indptr[u], indptr[u + 1]):
             feature, relation = indices[k], 0
             if rows.n_relations > 1:
                 relation, feature = feature // row_features, feature % row_features
             if feature < col_features and relation < cols.n_relations:
-                transposed[(relation * col_features + feature) * LANES + u - first] = 0.0 if clear else data[k]
+                to = (relation * col_features + feature) * LANES + u - panel.first
+                transposed[to] = 0.0 if clear else data[k]
 
 
 @compiled
 def _spread_initial(
-    rows: GroupColours,
-    cols: GroupColours,
-    parts: Parts,
-    level: int,
-    first: int,
-    last: int,
-    transposed: Array,
-    clear: bool,
+    rows: GroupColours, cols: GroupColours, parts: Parts, panel: _Panel, transposed: Array, clear: bool
 ) -> None:
     """Write the features of row colours into ``transposed`` as (features of cols, parts, LANES), for the residual.
 
     These are the entries of relation 0. With ``clear`` write zeros instead.
     """
     step = len(parts) * LANES
-    cuts, (_, indices, data) = rows.cuts[rows.level_start[level] * rows.n_relations :], rows.operators
-    for u in range(first, last):
+    cuts, (_, indices, data) = rows.cuts[rows.level_start[panel.level] * rows.n_relations :], rows.operators
+    for u in range(panel.first, panel.stop):
         for k in range(cuts[u * rows.n_relations], cuts[u * rows.n_relations + 1]):
             if indices[k] < cols.counts[0]:
                 for part in range(0, step, LANES):
-                    transposed[indices[k] * step + part + u - first] = 0.0 if clear else data[k]
+                    transposed[indices[k] * step + part + u - panel.first] = 0.0 if clear else data[k]
 
 
 @compiled
@@ -210,34 +197,33 @@ def _sum_and_transpose(
     rows: GroupColours,
     cols: GroupColours,
     parts: Parts,
-    level: int,
-    first: int,
-    last: int,
+    panel: _Panel,
     old: Array,
     patch: Array,
     transposed: Array,
 ) -> None:
-    """Sum over the neighbours of row colours first..last − 1; writes (relations, old column colours, parts, LANES)."""
+    """Sum over the neighbours of row colours; writes (relations, old column colours, parts, LANES)."""
+    level, first, stop = panel.level, panel.first, panel.stop
     step, (_, indices, data) = len(parts) * LANES, rows.operators
-    padded = -(-rows.counts[level - 1] // LANES) * LANES  # columns between two relations of a row
+    padded = LANES * n_panels(rows.counts[level - 1])  # columns between two relations of a row
     stride = -(-rows.counts[level - 1] // 4) * 4 * step
-    panels = -(-cols.counts[level - 1] // LANES)
+    old_panels = n_panels(cols.counts[level - 1])
     initial = 1 if cols.has_residual else 0  # relation 0 has features as columns
     row_shift = (rows.counts[0] - padded) * initial
-    col_shift = (cols.counts[0] - panels * LANES) * initial
+    col_shift = (cols.counts[0] - old_panels * LANES) * initial
     for relation in range(initial, cols.n_relations):
-        to = (col_shift + relation * panels * LANES) * step
+        to = (col_shift + relation * old_panels * LANES) * step
         if relation >= rows.n_relations:
-            transposed[to : to + panels * LANES * step] = 0.0
+            transposed[to : to + old_panels * LANES * step] = 0.0
             continue
         cuts = rows.cuts[rows.level_start[level] * rows.n_relations + relation :]
-        for panel in range(panels):
-            source = panel * stride - (row_shift + relation * padded) * step
-            for four in range(first, last, 4):
-                for u in range(four, min(four + 4, last)):
-                    start, stop = cuts[u * rows.n_relations], cuts[u * rows.n_relations + 1]
+        for p in range(old_panels):
+            source = p * stride - (row_shift + relation * padded) * step
+            for four in range(first, stop, 4):
+                for u in range(four, min(four + 4, stop)):
+                    k, last = cuts[u * rows.n_relations], cuts[u * rows.n_relations + 1]
                     to_row = (u - four) * step
-                    sum_rows(parts, patch, to_row, old, source, step, indices, data, start, stop)
+                    sum_rows(parts, patch, to_row, old, source, step, indices, data, k, last)
                 for part in range(0, step, LANES):
                     for j in range(0, LANES, 4):
                         transpose4(patch, part + j, step, transposed, to + j * step + part + four - first, step)
@@ -248,46 +234,40 @@ def _sum_and_transpose(
 def _sum_and_apply_layers(
     cols: GroupColours,
     parts: Parts,
-    level: int,
-    stop: int,
+    panel: _Panel,
+    n_cols: int,
     polynomials: Ints,
     linear: float | None,
     transposed: Array,
     new: Array,
-    start: int,
     readout: Array,
-    width: int,
-    read_to: int,
+    read: bool,
 ) -> None:
-    """Sum over the neighbours of column colours below ``stop``, apply the layers, and read out.
-
-    ``read_to`` is the first row colour of the panel, or _NO_READOUT if the panel is read out later.
-    """
-    base, step, (indptr, indices, data) = cols.level_start[level], len(parts) * LANES, cols.operators
-    for chunk in range(0, stop, CHUNK):
-        last = min(chunk + CHUNK, stop)
-        for v in range(chunk, last):
-            to = start + v * step
-            row, end = indptr[base + v], indptr[base + v + 1]
-            if level == 1:  # K(0) = Σ(0), so one aggregation serves both
-                sum_rows_of_one(parts, new, to, transposed, 0, LANES, indices, data, row, end)
+    """Sum over the neighbours of the first column colours, apply the layers and, with ``read``, read them out."""
+    base, step, (indptr, indices, data) = cols.level_start[panel.level], len(parts) * LANES, cols.operators
+    for first in range(0, n_cols, CHUNK):
+        for v in range(first, min(first + CHUNK, n_cols)):
+            to = panel.start + v * step
+            k, stop = indptr[base + v], indptr[base + v + 1]
+            if panel.level == 1:  # K(0) = Σ(0), so one aggregation serves both
+                sum_rows_of_one(parts, new, to, transposed, 0, LANES, indices, data, k, stop)
             else:
-                sum_rows(parts, new, to, transposed, 0, step, indices, data, row, end)
+                sum_rows(parts, new, to, transposed, 0, step, indices, data, k, stop)
             for layer in range(len(polynomials)):  # row by row: the root of one overlaps with the sums of the next
                 if len(parts) == 1:
                     apply_layer(new, to, None, 0, linear, polynomials[layer])
                 else:
                     apply_layer(new, to, new, to + LANES, linear, polynomials[layer])
-        if read_to != _NO_READOUT:
-            _read_chunk(cols, parts, level, chunk // CHUNK, new, start, read_to, width, readout)
+        if read:
+            _read_chunk(cols, parts, panel, first // CHUNK, new, readout)
 
 
 @compiled
-def _mirror(parts: Parts, m: int, panels: int, stride: int, new: Array) -> None:
-    """Copy the entries above the diagonal, transposed, to below it: the columns of later panels in each panel."""
+def _mirror(parts: Parts, m: int, stride: int, new: Array) -> None:
+    """Copy the entries below the diagonal, transposed, to above it: the columns of later panels in each panel."""
     step = len(parts) * LANES
-    for p in range(panels):
-        for later in range(p + 1, panels):
+    for p in range(n_panels(m)):
+        for later in range(p + 1, n_panels(m)):
             height = min(LANES, m - later * LANES)
             for part in range(0, step, LANES):
                 for i in range(0, LANES, 4):  # colours of panel p
@@ -298,27 +278,17 @@ def _mirror(parts: Parts, m: int, panels: int, stride: int, new: Array) -> None:
 
 
 @compiled
-def _read_chunk(
-    cols: GroupColours,
-    parts: Parts,
-    level: int,
-    chunk: int,
-    new: Array,
-    start: int,
-    first: int,
-    width: int,
-    readout: Array,
-) -> None:
-    """Add the last part of one chunk of column colours to readout[column graph, row colour] of one panel."""
+def _read_chunk(cols: GroupColours, parts: Parts, panel: _Panel, chunk: int, new: Array, readout: Array) -> None:
+    """Add the last part of one chunk of column colours to readout[column graph, row colour] of a panel."""
     step = len(parts) * LANES
     level_start, pointers, graphs, colours, weights = cols.occurrences
-    k, stop = pointers[level_start[level] + chunk], pointers[level_start[level] + chunk + 1]
+    k, stop = pointers[level_start[panel.level] + chunk], pointers[level_start[panel.level] + chunk + 1]
     while k < stop:
         graph, begin = graphs[k], k
         while k < stop and graphs[k] == graph:
             k += 1
-        to = graph * width + first
-        add_rows(readout, to, new, start + step - LANES, step, colours, weights, begin, k)
+        to = graph * panel.width + panel.first
+        add_rows(readout, to, new, panel.start + step - LANES, step, colours, weights, begin, k)
 
 
 @compiled

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from fastgntk._util.arrays import Array, Int32s, Ints
 
-__all__ = ["CHUNK", "ColourNorms", "ColourRows", "GroupColours", "Occurrences", "OperatorRows", "SparseRows"]
+__all__ = ["CHUNK", "ColourNorms", "ColourTable", "GroupColours", "Occurrences", "OperatorRows", "SparseRows"]
 
 CHUNK = 16
 """Rows of a panel that are read out together: 16 · 64 · 8 bytes, a sixth of a first-level cache."""
@@ -25,7 +25,7 @@ class OperatorRows(NamedTuple):
     """Rows of the operators Q of several levels: a sparse matrix whose entries also have a relation."""
 
     indptr: Ints
-    indices: Int32s  # columns; see `ColourRows`
+    indices: Int32s  # columns; see `ColourTable`
     relation: Int32s  # 0 throughout level 1
     data: Array
     abs_data: Array  # each entry as it would be with |weights|; not used at level 1
@@ -42,7 +42,7 @@ class ColourNorms(NamedTuple):
     owner: Ints  # the first graph that has the colour
 
 
-class ColourRows(NamedTuple):
+class ColourTable(NamedTuple):
     """The colours of all N nodes of a batch of n graphs, and one row for each of the m colours of levels 1..L.
 
     Colour c of level l has row level_start[l] + c. Rows of level 1 are unit vectors over features, those above are rows
@@ -64,7 +64,7 @@ class ColourRows(NamedTuple):
     n_features: int
     n_relations: int
     has_residual: bool
-    non_negative: bool  # whether all features and weights are, so that no cosine is below 0
+    cosines_bounded: bool  # whether the lower bounds of `choose_polynomials` hold
     operators: OperatorRows
     normalised: Array  # the entries of D in place of those of Q; empty until all norms are known
     norms: ColourNorms
@@ -106,7 +106,7 @@ class GroupColours(NamedTuple):
     level_start: Ints  # (L + 2,), 0 twice
     n_relations: int
     has_residual: bool
-    non_negative: bool
+    cosines_bounded: bool
     operators: SparseRows
     cuts: Ints
     occurrences: Occurrences
