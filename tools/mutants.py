@@ -122,7 +122,7 @@ MUTANTS = [
     # selection
     Mutant("selection.outer_splits", "drop if", "", 4, "selection"),
     Mutant("selection._objective", "constant", "0.5 -> 1.0", 2, "selection/test_search.py"),
-    Mutant("selection._make_evaluation", "call", "argmax -> argmin", 1, "selection/test_evaluate.py"),
+    Mutant("selection._choose", "call", "argmax -> argmin", 1, "selection/test_evaluate.py"),
     # theory
     Mutant("theory.gamma", "drop factor", "", 1, "theory/test_spectrum.py"),
     Mutant("theory.powers_up_to", "drop factor", "", 1, "theory/test_spectrum.py"),

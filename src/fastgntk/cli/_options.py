@@ -145,7 +145,7 @@ class CandidateOptions(OptionGroup):
     )
     features: str | None = option(_FEATURES, show_default="auto")
     c: str | None = option(
-        "Values of C for SVMs, in units of the kernel's variance.",
+        "Values of C for SVMs, with the kernel scaled to variance 1.",
         None,
         "--c",
         "--C",

@@ -168,8 +168,8 @@ class GraphClassifier(ClassificationModel):
     method : {"svm", "ridge"}
         Support vector machines, or ridge regression on targets −1 and 1.
     C : float, above 0
-        Regularisation of the support vector machines; smaller is stronger. In units of the kernel's variance, as in
-        :func:`fastgntk.selection.evaluate`.
+        Regularisation of the support vector machines; smaller is stronger. It is that of a kernel with variance 1,
+        as in :func:`fastgntk.selection.evaluate`.
     alpha : float, 0 or more
         Regularisation of ridge regression, as in :class:`GraphRegressor`.
     class_weight : None or "balanced"

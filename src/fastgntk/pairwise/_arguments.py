@@ -8,7 +8,7 @@ from fastgntk.kernels import GNTK, Kernel, Network
 from fastgntk.pairwise._compute import Compute, check_compute, check_kernel
 from fastgntk.pairwise._prepared import PreparedGraphs
 
-__all__ = ["as_single_graph", "compute_of_call", "resolve_arguments"]
+__all__ = ["as_single_graph", "resolve_compute", "resolve_arguments"]
 
 
 def resolve_arguments(
@@ -19,12 +19,12 @@ def resolve_arguments(
     For graphs that are not prepared, None means the default.
     """
     if isinstance(graphs, PreparedGraphs):
-        return graphs, graphs.kernel, compute_of_call(graphs, kernel, compute)
+        return graphs, graphs.kernel, resolve_compute(graphs, kernel, compute)
     kernel, compute = GNTK() if kernel is None else check_kernel(kernel), check_compute(compute)
     return as_graphs(graphs), kernel, compute
 
 
-def compute_of_call(prepared: PreparedGraphs, kernel: Kernel | None, compute: Compute | None) -> Compute:
+def resolve_compute(prepared: PreparedGraphs, kernel: Kernel | None, compute: Compute | None) -> Compute:
     """Return the options of a call with prepared graphs; raise if kernel or engine differ from theirs."""
     if kernel is not None and kernel != prepared.kernel:
         raise InputError(f"the graphs were prepared for {prepared.kernel}, but the kernel is {kernel}; leave it out.")

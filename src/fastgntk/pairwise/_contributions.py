@@ -9,7 +9,7 @@ import numpy as np
 from fastgntk._util.arrays import Array
 from fastgntk.graphs import GraphBatch, as_graphs
 from fastgntk.kernels import DescriptorKernel, Kernel, Leaf, Network
-from fastgntk.pairwise._arguments import as_single_graph, compute_of_call
+from fastgntk.pairwise._arguments import as_single_graph, resolve_compute
 from fastgntk.pairwise._combine import combine_nodes
 from fastgntk.pairwise._compute import Compute
 from fastgntk.pairwise._group_pairs import leaf_contributions, leaf_cross
@@ -69,7 +69,7 @@ def node_contributions(
     ((17, 5), True)
     """
     prepared = cols if isinstance(cols, PreparedGraphs) else prepare(cols, kernel, compute=compute)
-    compute = compute_of_call(prepared, kernel, compute)
+    compute = resolve_compute(prepared, kernel, compute)
     kernel = put_factor_first(prepared.kernel, factor)
     return contributions(as_single_graph(graph), prepared, compute, kernel).nodes
 
@@ -94,7 +94,7 @@ def contributions_in_chunks(
     to ``nodes`` nodes in total are computed in one pass, as one graph: their disjoint union. A sketch, a mean, a
     normalisation and a product depend on the whole graph, so for such kernels graphs come one at a time.
     """
-    compute = compute_of_call(cols, None, compute)
+    compute = resolve_compute(cols, None, compute)
     batch = as_graphs(graphs)
     max_nodes = max(1, min(nodes, compute.memory_budget // (16 * 8 * max(len(cols), 1))))
     together = isinstance(cols.kernel, Network) and cols.kernel.sketch is None and cols.kernel.pool == "sum"

@@ -21,7 +21,7 @@ class NotSketchedWarning(UserWarning):
 
 @dataclass(frozen=True, eq=False)
 class EncodedGraphs:
-    """Graphs ``cols``, and ``rows`` if a matrix is between two sets, encoded for each leaf of a kernel."""
+    """Column graphs, and possibly row graphs, encoded for each leaf of a kernel."""
 
     features: dict[str, NodeFeatures]
     """The node features by which both were encoded, for each kind."""
@@ -51,10 +51,10 @@ class EncodedGraphs:
         cols_by_kind: dict[str, GraphBatch] = {}
         rows_by_kind: dict[str, GraphBatch] = {}
         for kind in dict.fromkeys(leaf.features for leaf in leaves if leaf.features is not None):
-            fitted[kind] = step = known_features.get(kind) or _fit_features(kind, cols, rows)
-            cols_by_kind[kind] = step.transform(cols)
+            fitted[kind] = node_features = known_features.get(kind) or _fit_features(kind, cols, rows)
+            cols_by_kind[kind] = node_features.transform(cols)
             if rows is not None:
-                rows_by_kind[kind] = step.transform(rows)
+                rows_by_kind[kind] = node_features.transform(rows)
         scales: dict[Leaf, DescriptorScaling] = {
             leaf: known_scalings.get(leaf) or fit_scaling(leaf, cols)
             for leaf in leaves

@@ -11,7 +11,7 @@ from fastgntk._util.arrays import Array, Ints
 from fastgntk.errors import InputError
 from fastgntk.graphs import GraphBatch, as_graphs
 from fastgntk.kernels import Kernel, Leaf
-from fastgntk.pairwise._arguments import compute_of_call, resolve_arguments
+from fastgntk.pairwise._arguments import resolve_arguments, resolve_compute
 from fastgntk.pairwise._combine import combine, combine_levels
 from fastgntk.pairwise._compute import Compute, check_fits_memory
 from fastgntk.pairwise._group_pairs import leaf_cross, leaf_gram, leaf_readouts
@@ -140,7 +140,7 @@ def gram_columns(
 
     ``cols`` may be ``prepared.subset(indices)``, if that is needed for other computations too.
     """
-    compute = compute_of_call(prepared, None, compute)
+    compute = resolve_compute(prepared, None, compute)
     result_bytes = _check_result_fits(prepared.kernel, len(prepared), len(indices), compute)
     if cols is None or cols is prepared:  # rounding differs between a cross matrix and a symmetric one
         cols = prepared.prepare_rows(prepared.batch[indices])

@@ -58,8 +58,8 @@ def evaluate(
 
     Notes
     -----
-    C is in units of the kernel's variance: before an SVM is fitted, the kernel is divided by
-    ``K.diagonal().mean() - K.mean()`` of the training graphs, so that C has the same meaning for every kernel.
+    C is that of a kernel with variance 1: before an SVM is fitted, the kernel is divided by its variance on the
+    training graphs, ``K.diagonal().mean() - K.mean()``, so that C has the same meaning for every kernel.
     docs/evaluate.md shows how to fit a model with the chosen options.
 
     Examples
@@ -134,7 +134,10 @@ class _SVMScores(NamedTuple):
 
 @dataclass(eq=False)
 class _FoldSearch:
-    """The search for a kernel and C in one outer fold."""
+    """The search for a kernel and C in one outer fold.
+
+    All kernels are finalists until `_choose_finalists` is called; `_score_finalists` fills in the scores.
+    """
 
     fold: OuterFold
     training: Ints
@@ -209,19 +212,18 @@ def _svm_scores(
 
 
 def _score_fold(matrices: Array | FoldGrams, y: NDArray[Any], fold: OuterFold, Cs: Sequence[float]) -> _SVMScores:
-    results = map_folds(lambda K, splits: score_splits(K, y, splits, Cs), matrices, [fold.split, *fold.inner])
-    accuracies = np.concatenate([accuracy for accuracy, _ in results])
-    return _SVMScores(accuracies[0], accuracies[1:], sum(int(stopped.sum()) for _, stopped in results))
+    splits = [fold.split, *fold.inner]
+    results = map_folds(lambda K, some: score_splits(K, y, some, Cs), matrices, splits)
+    tested, *inner = np.concatenate([accuracies for accuracies, _ in results])
+    return _SVMScores(tested, np.reshape(inner, (-1, len(Cs))), sum(int(stopped.sum()) for _, stopped in results))
 
 
 def _make_evaluation(task: _Task, run: _Run, stages: Sequence[KernelScores]) -> Evaluation:
-    """Choose a kernel and C in each outer fold, and return the result of a run with the times of all stages."""
+    """Return the result of a run, with the times of all stages."""
     engines = stages[-1].engines
     searches = run.searches
     tested, ranking = _rank(task, run)
-    folds, shape = np.arange(len(searches)), ranking.shape[1:]
-    rounded = np.where(np.isnan(ranking), -np.inf, ranking.round(_DIGITS))
-    kernel, C = np.unravel_index(rounded.reshape(len(folds), -1).argmax(axis=1), shape)
+    folds, (kernel, C) = np.arange(len(searches)), _choose(ranking)
     used = np.unique(np.concatenate([search.finalists for search in searches]))
     n_splits = sum((1 + len(search.fold.inner)) * len(search.finalists) for search in searches)
     return Evaluation(
@@ -244,6 +246,13 @@ def _make_evaluation(task: _Task, run: _Run, stages: Sequence[KernelScores]) -> 
             cv=run.cv,
         ),
     )
+
+
+def _choose(ranking: Array) -> tuple[Ints, Ints]:
+    """Return the index of the best kernel and of its best C in each outer fold, the first of equals."""
+    rounded = np.where(np.isnan(ranking), -np.inf, ranking.round(_DIGITS))
+    kernel, C = np.unravel_index(rounded.reshape(len(ranking), -1).argmax(axis=1), ranking.shape[1:])
+    return kernel, C
 
 
 def _rank(task: _Task, run: _Run) -> tuple[Array, Array]:
