@@ -130,9 +130,8 @@ def test_named_attributes_of_other_sources_are_taken():
 
 def test_named_attributes_of_geometric_graphs_are_taken():
     torch, data = pytest.importorskip("torch"), pytest.importorskip("torch_geometric.data")
-    graphs = [
-        data.Data(edge_index=torch.tensor([[0, 1], [1, 0]]), dose=torch.tensor([[float(i), 1.0]])) for i in (1, 2)
-    ]
+    edges = torch.tensor([[0, 1], [1, 0]])
+    graphs = [data.Data(edge_index=edges, num_nodes=2, dose=torch.tensor([[float(i), 1.0]])) for i in (1, 2)]
     assert as_graphs(graphs, descriptors="dose").descriptors["dose"].tolist() == [[1, 1], [2, 1]]
 
 
