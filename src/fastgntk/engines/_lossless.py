@@ -85,7 +85,7 @@ class Lossless(Engine[Network, ColourState, tuple[Network, GroupColours]]):
         return state.table.colours
 
     def preparation_tasks(self, state: ColourState) -> list[GraphRange]:
-        """Divide the graphs into ranges whose norms take a fraction of a second each."""
+        """Divide the graphs into contiguous ranges of about equal cost, a fraction of a second each."""
         table, blocks = state.table, state.kernel.blocks
         if blocks == 1 or len(table.offsets) == 1:
             return []  # the norms of level 1 are known
@@ -176,9 +176,10 @@ class Lossless(Engine[Network, ColourState, tuple[Network, GroupColours]]):
         return out
 
     def kept_bytes(self, state: ColourState) -> int:
-        """Count all arrays of the table twice, for the state and for its copies in the groups, and the hashes."""
+        """Count the hashes, and all arrays of the table twice: as a rule the groups take as much again."""
         table = state.table
-        arrays: list[NDArray[Any]] = [table.offsets, table.colours, table.level_start, table.normalised]
+        arrays: list[NDArray[Any]] = [table.offsets, table.colours, table.level_start]
+        arrays.append(table.operators.data)  # `normalised`, which may still be missing, has as many entries
         arrays += [*table.operators, *table.norms, *table.sums]
         return 2 * sum(array.nbytes for array in arrays) + sum(hashes.nbytes for hashes in state.hashes)
 
@@ -201,7 +202,7 @@ class _Levels(NamedTuple):
     operators: list[ColourOperator]  # of levels 2..L
     n_relations: int
     q: Array  # of level 1, (m_1,)
-    p: Array  # of level 1, (m_1,)
+    scaled: Array  # c q of level 1, (m_1,); with a residual connection the norm p after it
     feature_norm: Array  # of all levels; zeros without a residual connection
 
 
@@ -210,8 +211,8 @@ def _make_levels(colouring: Colouring, kernel: Network) -> _Levels:
     first, *further = colouring.operators
     n_relations = 1 + int(first.relation.max(initial=0))
     directions, q = _aggregate_features(first, colouring.features, n_relations)
-    p = scale_norms(q, first.scale_operand, kernel)
-    return _Levels(directions, further, n_relations, q, p, np.zeros(sum(colouring.counts[1:])))
+    scaled = scale_norms(q, first.scale_operand, kernel)
+    return _Levels(directions, further, n_relations, q, scaled, np.zeros(sum(colouring.counts[1:])))
 
 
 def _add_initial_features(levels: _Levels, colouring: Colouring, kernel: Network) -> _Levels:
@@ -219,7 +220,7 @@ def _add_initial_features(levels: _Levels, colouring: Colouring, kernel: Network
     unit, norms = unit_rows(colouring.features)
     initial_colours = [colouring.colours[0][operator.first] for operator in colouring.operators]
     feature_norm = norms[np.concatenate(initial_colours)]
-    f, g, p = mixing_factors(levels.q, levels.p, feature_norm[: len(levels.q)], kernel)
+    f, g, p = mixing_factors(levels.q, levels.scaled, feature_norm[: len(levels.q)], kernel)
     initial = scale_rows(unit[initial_colours[0]], g)
     aggregated = scale_rows(levels.directions, f * levels.q)
     operators = [_prepend(unit[i], Q) for i, Q in zip(initial_colours[1:], levels.operators, strict=True)]
@@ -228,7 +229,7 @@ def _add_initial_features(levels: _Levels, colouring: Colouring, kernel: Network
 
 
 def _join_levels(levels: _Levels, colouring: Colouring, batch: GraphBatch, kernel: Network) -> ColourTable:
-    """Return the rows of all levels behind one another, with the norms of level 1."""
+    """Return the concatenated rows of all levels, with the norms of level 1."""
     unknown = np.zeros(sum(colouring.counts[2:]))  # the norms above level 1
     directions, operators = _sparse_rows(levels.directions), levels.operators
     no_relation = np.zeros(len(directions.data), dtype=np.int32)  # at level 1 it is part of the column
@@ -251,7 +252,7 @@ def _join_levels(levels: _Levels, colouring: Colouring, batch: GraphBatch, kerne
         normalised=np.zeros(0),
         norms=ColourNorms(
             q=np.append(levels.q, unknown),
-            p_out=np.append(block_gain(kernel) * levels.p, unknown),
+            p_out=np.append(block_gain(kernel) * levels.scaled, unknown),
             feature_norm=levels.feature_norm,
             scale_operand=np.concatenate([Q.scale_operand for Q in colouring.operators]),
             terms=np.concatenate([Q.terms for Q in colouring.operators]),

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 
 from fastgntk._util.arrays import Array, Ints
 from fastgntk.engines import EXACT_ENGINES, EngineChoice, choose_engine, merge_first_equal
-from fastgntk.graphs import DescriptorScaling, GraphBatch, NodeFeatures, as_graphs, content_keys
+from fastgntk.graphs import DescriptorScaling, GraphBatch, NodeFeatures, as_graphs
 from fastgntk.kernels import GNTK, Kernel, Leaf, Network
 from fastgntk.pairwise._combine import combine_diagonals, needs_diagonals
 from fastgntk.pairwise._compute import Compute, check_compute, check_fits_memory, check_kernel
@@ -39,8 +40,10 @@ class PreparedGraphs:
         The fitted node features, for each kind of features in the kernel.
     scalings : dict of Leaf to DescriptorScaling
         The fitted scaling of descriptors, for each leaf of the kernel that uses them.
-    cols : PreparedGraphs or None
-        The graphs with which these were prepared, to be rows of a matrix or a subset; they agree on colours.
+    reference : PreparedGraphs or None
+        The graphs whose features, scalings and colours these reuse: they are rows of a matrix with it, or some of it.
+    graphs_by_leaf : dict of Leaf to PreparedLeaf
+        What the engine of each leaf of the kernel has prepared.
     engines : list of str
         The engine of each leaf of the kernel.
     """
@@ -51,7 +54,9 @@ class PreparedGraphs:
     features: dict[str, NodeFeatures]
     scalings: dict[Leaf, DescriptorScaling]
     graphs_by_leaf: dict[Leaf, PreparedLeaf] = field(default_factory=dict)
-    cols: PreparedGraphs | None = None
+    reference: PreparedGraphs | None = None
+    token: str = field(default_factory=lambda: uuid4().hex)
+    """Equal for copies, such as those of another process."""
     _diagonals: dict[Leaf, Array] = field(default_factory=dict, init=False)
 
     @property
@@ -67,17 +72,19 @@ class PreparedGraphs:
 
     def __getstate__(self) -> dict[str, Any]:
         # Graphs are prepared again on loading: their prepared form is larger, and compiled code must own its arrays.
-        kept = ("kernel", "batch", "features", "scalings", "cols", "_diagonals")
+        kept = ("kernel", "batch", "features", "scalings")
         state = {name: getattr(self, name) for name in kept}
-        return state | {"compute": self.compute.with_progress(None), "engines": self.engines}
+        state |= {"compute": self.compute.with_progress(None), "engines": self.engines}
+        return state | {"copied": {name: getattr(self, name) for name in ("reference", "token", "_diagonals")}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        cols, engines, diagonals = (state.pop(name) for name in ("cols", "engines", "_diagonals"))
-        if cols is None:
-            again = prepare_batch(**state, engines=engines)
+        copied = state.pop("copied")
+        if copied["reference"] is None:
+            again = prepare_batch(**state)
         else:
-            again = replace(cols._prepare_with_features(state["batch"], state["features"]), compute=state["compute"])
-        self.__dict__.update(again.__dict__, _diagonals=diagonals)
+            again = copied["reference"]._prepare_with_features(state["batch"], state["features"])
+            again.compute = state["compute"]
+        self.__dict__.update(again.__dict__ | copied)
 
     def prepare_rows(self, graphs: Any) -> PreparedGraphs:
         """Prepare other graphs the same way, as rows of a cross matrix with these; new labels get new columns."""
@@ -100,12 +107,14 @@ class PreparedGraphs:
 
     def agrees_with(self, cols: PreparedGraphs) -> bool:
         """Return whether these graphs can be rows of a matrix with ``cols``."""
-        if self is cols or (cols.cols is self and self.features == cols.features):
-            return True  # the same graphs, or some of them
-        if self.cols is None or self.kernel != cols.kernel:
-            return False
-        # Copies, such as those of another process, agree too.
-        return self.cols is cols or np.array_equal(content_keys(self.cols.batch), content_keys(cols.batch))
+        return self.token == cols.token or self._refers_to(cols) or cols._is_subset_of(self)
+
+    def _refers_to(self, graphs: PreparedGraphs) -> bool:
+        return self.reference is not None and self.reference.token == graphs.token
+
+    def _is_subset_of(self, graphs: PreparedGraphs) -> bool:
+        # Rows of a matrix may have further features.
+        return self._refers_to(graphs) and all(self.features[kind] is graphs.features[kind] for kind in self.features)
 
     def take_diagonals(self, whole: PreparedGraphs, indices: Ints) -> None:
         """Keep the diagonals that were computed for the whole set; these graphs are its subset ``indices``."""

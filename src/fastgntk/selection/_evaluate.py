@@ -1,5 +1,8 @@
 """Cross-validated accuracy, by one of two protocols.
 
+Ridge regression screens the kernels in each outer fold; support vector machines are fitted for the finalists; a kernel
+and C are chosen, and give the accuracy of the fold.
+
 No information flows from test to training through the kernel: its value for a pair depends on that pair alone, or is
 computed for each split with scales that are fitted to its training graphs.
 """
@@ -82,7 +85,7 @@ def evaluate_each(
     compute: Compute | None = None,
     progress: StageProgress | None = None,
 ) -> list[Evaluation]:
-    """Run several cross-validations, such as both protocols or several seeds, and compute each Gram matrix once.
+    """Run several cross-validations, such as both protocols or several seeds, with the same Gram matrices.
 
     The results are those of :func:`evaluate` for each of ``cvs``, but each has the time of all of them.
 
@@ -140,7 +143,7 @@ class _FoldSearch:
     """
 
     fold: OuterFold
-    training: Ints
+    selection_graphs: Ints
     """The graphs on which the choice may depend."""
     finalists: Ints
     """Indices of the kernels for which support vector machines are fitted."""
@@ -173,10 +176,10 @@ def _report_half(progress: StageProgress, index: int, stage: str, done: int, tot
 
 
 def _choose_finalists(task: _Task, runs: Sequence[_Run], progress: StageProgress | None) -> KernelScores:
-    """Keep the kernels with the smallest leave-one-out errors on the training graphs, in each outer fold."""
+    """Keep the kernels with the smallest leave-one-out errors in each outer fold, on a sample of large sets."""
     searches = [(search, run.cv.n_finalists) for run in runs for search in run.searches]
     sample = screening_sample(len(task.batch))
-    score = screening_score(task.labels, [search.training for search, _ in searches], sample)
+    score = screening_score(task.labels, [search.selection_graphs for search, _ in searches], sample)
     n_jobs = task.compute.threads
     results = score_kernels(score, task.batch[sample], task.kernels, task.compute, n_jobs=n_jobs, progress=progress)
     for errors, (search, count) in zip(np.stack(results.scores, axis=1), searches, strict=True):
@@ -185,7 +188,7 @@ def _choose_finalists(task: _Task, runs: Sequence[_Run], progress: StageProgress
 
 
 def _score_finalists(task: _Task, searches: Sequence[_FoldSearch], progress: StageProgress | None) -> KernelScores:
-    """Fill in the scores of all finalists; a kernel that is one in several folds is computed once."""
+    """Fill in the scores of all finalists; a finalist in several folds is computed once."""
     used = np.unique(np.concatenate([search.finalists for search in searches])).tolist()
     searches_with = {i: [search for search in searches if i in search.finalists] for i in used}
     folds = [[search.fold for search in searches_with[i]] for i in used]
@@ -256,9 +259,9 @@ def _choose(ranking: Array) -> tuple[Ints, Ints]:
 
 
 def _rank(task: _Task, run: _Run) -> tuple[Array, Array]:
-    """Return the accuracy on the test graphs and the score of the choice, shape (outer folds, kernels, C) each.
+    """Return the accuracy on the test graphs and the selection score, shape (outer folds, kernels, C) each.
 
-    Both are NaN where a kernel is no finalist.
+    Both are NaN where a kernel is not a finalist.
     """
     shape = len(run.searches), len(task.kernels), len(task.Cs)
     tested, ranking = np.full(shape, np.nan), np.full(shape, np.nan)

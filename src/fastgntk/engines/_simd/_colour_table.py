@@ -1,6 +1,6 @@
 """What the compiled loops take: the colours of a batch, and those of a group of graphs, as flat arrays.
 
-Loops over arrays in lists would be compiled anew for each depth, so all levels lie behind one another.
+A tuple with arrays for each level would be compiled anew for each depth, so levels are concatenated.
 """
 
 from typing import NamedTuple
@@ -34,8 +34,8 @@ class OperatorRows(NamedTuple):
 class ColourNorms(NamedTuple):
     """The norms of the m colours of levels 1..L, (m,) each, and what they are computed from."""
 
-    q: Array
-    p_out: Array
+    q: Array  # after the aggregation
+    p_out: Array  # after the layers of the block
     feature_norm: Array  # with a residual connection the norm of the colour's features
     scale_operand: Array  # from `scale_operand`
     terms: Ints  # |N(u)| + 1
@@ -46,8 +46,8 @@ class ColourTable(NamedTuple):
     """The colours of all N nodes of a batch of n graphs, and one row for each of the m colours of levels 1..L.
 
     Colour c of level l has row level_start[l] + c. Rows of level 1 are unit vectors over features, those above are rows
-    of Q, later of D, with an entry for each colour of the level below in the neighbourhood. With a residual connection
-    a colour's own features come first in its row, as relation 0:
+    of Q with an entry for each colour of the level below in the neighbourhood. With a residual connection a colour's
+    own features come first in its row, as relation 0:
 
     =======  ============================  =====================================
     level    entry                         column

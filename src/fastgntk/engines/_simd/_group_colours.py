@@ -78,7 +78,7 @@ def _select_colours(graph_indices: Ints, table: ColourTable, position: Int32s) -
                     chosen[n_chosen] = row
                     n_chosen += 1
                 colour = position[row]
-                if last_occurrence[colour] < graph_first:
+                if last_occurrence[colour] < graph_first:  # of an earlier graph
                     last_occurrence[colour] = n_occurrences
                     colour_of[n_occurrences], graph_of[n_occurrences], weight_of[n_occurrences] = colour, i, 0.0
                     n_occurrences += 1
@@ -141,7 +141,7 @@ def _cut_by_relation(chosen: Ints, table: ColourTable, group_indptr: Ints) -> In
 
 @compiled
 def _sort_occurrences(selection: _Selection) -> Occurrences:
-    """Sort the occurrences of each level by chunk, keeping the order of graphs."""
+    """Sort the occurrences of each level by chunk, keeping the order of graphs: a stable counting sort."""
     counts, _, level_occurrences, colour_of, graph_of, weight_of = selection
     deepest = len(counts) - 1
     start = np.zeros(deepest + 1, np.int64)

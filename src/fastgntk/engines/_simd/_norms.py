@@ -32,8 +32,8 @@ class NormOptions(NamedTuple):
 class _Work(NamedTuple):
     """Memory for the recursion of one graph with itself; entries are those of the colours of one level."""
 
-    colours: Ints  # (2, nodes), of this level and of the one below, each in the row of its parity
-    p: Array  # (2, nodes), their p_out
+    colours: tuple[Ints, Ints]  # of two levels, (nodes,) each
+    p: tuple[Array, Array]  # their p_out
     position: Ints  # of a colour among those of the graph and level; −1 for all others
     dense: Array  # a row of features; 0 between uses
     lam: Array  # (colours, colours), λ after the layers
@@ -68,25 +68,25 @@ def _measure_graph(
     """Run the recursion of a graph with itself, level by level."""
     colours, level_start, p_out = table.colours, table.level_start, table.norms.p_out
     first, last = table.offsets[graph], table.offsets[graph + 1]
-    position, some, p = work.position, work.colours, work.p
-    n_old = _distinct(colours[1], first, last, position, some[1])
+    position, (old, new), (old_p, new_p) = work.position, work.colours, work.p
+    n_old = _distinct(colours[1], first, last, position, old)
     for i in range(n_old):
-        p[1, i] = p_out[level_start[1] + some[1, i]]
-    _compare_first_level(table, some[1, :n_old], options, work, cancelled)
+        old_p[i] = p_out[level_start[1] + old[i]]
+    _compare_first_level(table, old[:n_old], options, work, cancelled)
     for level in range(2, len(colours)):
-        old, new = some[(level - 1) % 2], some[level % 2]
         n_new = _distinct(colours[level], first, last, position, new)
         for i in range(n_old):
             position[old[i]] = i
-        rows, old_p = level_start[level] + new[:n_new], p[(level - 1) % 2, :n_old]
-        _measure_level(graph, rows, table, options, old_p, p[level % 2], work, cancelled)
+        rows = level_start[level] + new[:n_new]
+        _measure_level(graph, rows, table, options, old_p[:n_old], new_p, work, cancelled)
         if level < len(colours) - 1:
-            _compare_level(rows, table, options, old_p, work, cancelled)
+            _compare_level(rows, table, options, old_p[:n_old], work, cancelled)
         for i in range(n_old):
             position[old[i]] = -1
         if cancelled[0]:
             return
-        n_old = n_new
+        old, new, n_old = new, old, n_new
+        old_p, new_p = new_p, old_p
 
 
 @compiled
@@ -193,7 +193,10 @@ def _compare_level(
     work: _Work,
     cancelled: NDArray[np.uint8],
 ) -> None:
-    """Fill in ``lam`` between some colours, from what `_measure_level` left in ``work``."""
+    """Fill in ``lam`` between some colours, from what `_measure_level` left in ``work``.
+
+    λ_uv is what the layers make of f_u q_u f_v q_v Σ_b (w_b P_b / q_v) sums_ub + g_u g_v ⟨x̂_u, x̂_v⟩.
+    """
     operators, has_residual = table.operators, table.has_residual
     indptr, indices, relation, data, _ = operators
     _, _, position, dense, lam, sums, q, f_q, g = work
@@ -221,7 +224,7 @@ def _compare_level(
 
 @compiled
 def _first_neighbour(row: int, operators: OperatorRows, has_residual: bool) -> int:
-    """Return the first entry of a row that is no feature: with a residual connection those of relation 0 come first."""
+    """Return the first entry of a row that is not a feature of a residual connection; these come first."""
     k, stop = operators.indptr[row], operators.indptr[row + 1]
     if has_residual:
         relation = operators.relation
@@ -244,13 +247,13 @@ def _scale_norm(q: float, operand: float, scale: int) -> float:
 def _apply_layers(lam: float, layers: int, linear: float) -> float:
     """Return λ after some layers; within rounding error of ±1 it counts as ±1."""
     for _ in range(layers):
-        bent = _kappa1(lam)
+        kappa = _kappa1(lam)
         if linear == 0.0:
-            lam = bent
+            lam = kappa
         else:
             if abs(lam) > 1.0 - NEAR_ONE:
                 lam = 1.0 if lam > 0.0 else -1.0
-            lam = (1.0 - linear) * bent + linear * lam
+            lam = (1.0 - linear) * kappa + linear * lam
     return lam
 
 
@@ -273,15 +276,15 @@ def _allocate(start: int, stop: int, table: ColourTable) -> _Work:
         most = max(most, level_start[level + 1] - level_start[level])
     for graph in range(start, stop):
         nodes = max(nodes, offsets[graph + 1] - offsets[graph])
-    position, listed = np.full(most, -1, np.int64), np.empty((2, nodes), np.int64)
+    position, listed = np.full(most, -1, np.int64), np.empty(nodes, np.int64)
     for graph in range(start, stop):
         if _owns(graph, table):
             for level in range(1, len(colours)):
-                count = _distinct(colours[level], offsets[graph], offsets[graph + 1], position, listed[0])
+                count = _distinct(colours[level], offsets[graph], offsets[graph + 1], position, listed)
                 widest = max(widest, count)
     return _Work(
-        listed,
-        np.empty((2, nodes)),
+        (listed, np.empty_like(listed)),
+        (np.empty(nodes), np.empty(nodes)),
         position,
         np.zeros(table.n_relations * table.n_features),
         np.empty((widest, widest)),

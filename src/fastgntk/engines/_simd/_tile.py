@@ -3,14 +3,16 @@
 A level is a matrix of pairs (λ, θ) between the colours of two groups, ``rows`` and ``cols``. It is stored in panels of
 LANES row colours: ``[panel, v, 0, lane]`` is λ and ``[panel, v, 1, lane]`` is θ between row colour
 panel · LANES + lane and column colour v. For a Gaussian process θ is left out everywhere: each function is compiled for
-both values of ``parts``, and ``step = len(parts) * LANES`` is the number of entries between two columns v. Rows and
-columns are exchanged from level to level. One level takes, for each panel of LANES row colours:
+both values of ``parts``, and ``step = len(parts) * LANES`` is the number of entries between two columns v. One level
+takes, for each panel of LANES row colours u, with the operators D of ``rows`` and D' of ``cols``:
 
-    sum          over the neighbours of row colours        contiguous, in registers; one relation at a time
-    transpose    four rows at a time, while in the first-level cache
-    sum          over the neighbours of column colours     contiguous, in registers; over all relations at once
-    layers       row by row, right after the sum
-    readout      sum by column graph
+    patch[u, b] = Σ_a D_ua old[b, a]           contiguous sums in registers; one relation at a time
+    transposed[b, u] = patch[u, b]             four rows at a time, while in the first-level cache
+    new[u, v] = Σ_b D'_vb transposed[b, u]     contiguous sums in registers, over all relations at once
+    layers                                     row by row, right after the sum
+    readout                                    sums by column graph
+
+The row colours of the old level are those of ``cols``: the sides are exchanged from level to level.
 
 Everything is normalised, so nothing is divided or scaled here. Nothing is allocated either.
 """
@@ -101,7 +103,7 @@ def compute_tile(
     old, new = buffers.back, buffers.front
     for level in range(1, deepest + 1):
         m, k = rows.counts[level], cols.counts[level]
-        stride = -(-k // 4) * 4 * len(parts) * LANES  # entries of one panel
+        stride = _panel_stride(k, parts)
         keep = symmetric or level < deepest  # the last level is read out panel by panel and discarded
         width = LANES * n_panels(m)
         if level == 1:
@@ -137,6 +139,12 @@ def compute_tile(
         _read_rows(rows, cols, level, width, readout, out[level], level % 2 == 0)
         rows, cols = cols, rows
         old, new = new, old
+
+
+@compiled
+def _panel_stride(n_cols: int, parts: Parts) -> int:
+    """Return the number of entries of a panel, with columns in fours for `transpose4`."""
+    return -(-n_cols // 4) * 4 * len(parts) * LANES
 
 
 @compiled
@@ -206,9 +214,10 @@ def _sum_and_transpose(
     level, first, stop = panel.level, panel.first, panel.stop
     step, (_, indices, data) = len(parts) * LANES, rows.operators
     padded = LANES * n_panels(rows.counts[level - 1])  # columns between two relations of a row
-    stride = -(-rows.counts[level - 1] // 4) * 4 * step
+    stride = _panel_stride(rows.counts[level - 1], parts)
     old_panels = n_panels(cols.counts[level - 1])
-    initial = 1 if cols.has_residual else 0  # relation 0 has features as columns
+    # With a residual connection relation 0 is n_features wide instead of ``padded``, which shifts the others.
+    initial = 1 if cols.has_residual else 0
     row_shift = (rows.counts[0] - padded) * initial
     col_shift = (cols.counts[0] - old_panels * LANES) * initial
     for relation in range(initial, cols.n_relations):
@@ -281,8 +290,8 @@ def _mirror(parts: Parts, m: int, stride: int, new: Array) -> None:
 def _read_chunk(cols: GroupColours, parts: Parts, panel: _Panel, chunk: int, new: Array, readout: Array) -> None:
     """Add the last part of one chunk of column colours to readout[column graph, row colour] of a panel."""
     step = len(parts) * LANES
-    level_start, pointers, graphs, colours, weights = cols.occurrences
-    k, stop = pointers[level_start[panel.level] + chunk], pointers[level_start[panel.level] + chunk + 1]
+    start, pointers, graphs, colours, weights = cols.occurrences
+    k, stop = pointers[start[panel.level] + chunk], pointers[start[panel.level] + chunk + 1]
     while k < stop:
         graph, begin = graphs[k], k
         while k < stop and graphs[k] == graph:
@@ -297,8 +306,8 @@ def _read_rows(
 ) -> None:
     """Sum the readout over the colours of each row graph; with ``swap`` row graphs are the columns of ``out``."""
     out[:] = 0.0
-    level_start, pointers, graphs, colours, weights = rows.occurrences
-    first, stop = pointers[level_start[level]], pointers[level_start[level] + -(-rows.counts[level] // CHUNK)]
+    start, pointers, graphs, colours, weights = rows.occurrences
+    first, stop = pointers[start[level]], pointers[start[level] + -(-rows.counts[level] // CHUNK)]
     for j in range(len(cols.sums.indptr) - 1):
         for k in range(first, stop):
             value = weights[k] * readout[j * width + colours[k]]
