@@ -118,11 +118,19 @@ def estimate_seconds(name: str, batch: GraphBatch, kernel: Leaf, level_pairs: fl
     return seconds * layer_nanoseconds() / _LAYER if name == "lossless" else seconds
 
 
-def layer_nanoseconds() -> float:
-    """Measure the time of one ReLU layer on one pair, in compiled code on this machine."""
-    from fastgntk.engines._simd import _intrinsics
+def layer_nanoseconds(kernel: Network | None = None) -> float:
+    """Measure the time of one ReLU layer on one pair, in compiled code on this machine.
 
-    return _intrinsics.layer_nanoseconds()
+    With a kernel it is the mean over its layers on labels or degrees, otherwise that of cosines of either sign.
+    """
+    from fastgntk.engines._simd import _intrinsics
+    from fastgntk.engines._simd._polynomials import choose_polynomials
+
+    if kernel is None:
+        return _intrinsics.layer_nanoseconds()
+    chosen, times = np.unique(choose_polynomials(kernel.blocks, kernel.layers, 0.0, True), return_counts=True)
+    nanoseconds = [_intrinsics.layer_nanoseconds(int(polynomial)) for polynomial in chosen]
+    return float(np.average(nanoseconds, weights=times))
 
 
 def decoupled_seconds(rows: GraphBatch, cols: GraphBatch | None, kernel: Network, level_pairs: float) -> float:
