@@ -121,7 +121,11 @@ def test_rows_prepared_with_other_graphs_are_refused():
         with pytest.raises(InputError, match=r"not prepared with the column graphs; use cols\.prepare_rows\(graphs\)"):
             cross_gram(rows, train)
     FLOAT64.check(cross_gram(train, train), gram(train))
-    FLOAT64.check(cross_gram(train, train.subset(np.array([3, 1]))), gram(train)[:, [3, 1]])
+    part = train.subset(np.array([3, 1]))
+    for copy in (part, pickle.loads(pickle.dumps(part))):
+        FLOAT64.check(cross_gram(train, copy), gram(train)[:, [3, 1]])
+    with pytest.raises(InputError, match="not prepared with the column graphs"):
+        cross_gram(train, train.prepare_rows(batch[:2]))  # rows may have further labels
 
 
 def test_many_calls_are_expected():

@@ -55,6 +55,8 @@ class PreparedGraphs:
     scalings: dict[Leaf, DescriptorScaling]
     graphs_by_leaf: dict[Leaf, PreparedLeaf] = field(default_factory=dict)
     reference: PreparedGraphs | None = None
+    is_subset: bool = False
+    """Whether these are some of the reference; rows of a matrix with it may have further features."""
     token: str = field(default_factory=lambda: uuid4().hex)
     """Equal for copies, such as those of another process."""
     _diagonals: dict[Leaf, Array] = field(default_factory=dict, init=False)
@@ -75,7 +77,9 @@ class PreparedGraphs:
         kept = ("kernel", "batch", "features", "scalings")
         state = {name: getattr(self, name) for name in kept}
         state |= {"compute": self.compute.with_progress(None), "engines": self.engines}
-        return state | {"copied": {name: getattr(self, name) for name in ("reference", "token", "_diagonals")}}
+        return state | {
+            "copied": {name: getattr(self, name) for name in ("reference", "is_subset", "token", "_diagonals")}
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         copied = state.pop("copied")
@@ -96,6 +100,7 @@ class PreparedGraphs:
         if np.array_equal(indices, np.arange(len(self))):
             return self
         out = self._prepare_with_features(self.batch[indices], self.features)
+        out.is_subset = True
         out.take_diagonals(self, indices)
         return out
 
@@ -107,14 +112,10 @@ class PreparedGraphs:
 
     def agrees_with(self, cols: PreparedGraphs) -> bool:
         """Return whether these graphs can be rows of a matrix with ``cols``."""
-        return self.token == cols.token or self._refers_to(cols) or cols._is_subset_of(self)
+        return self.token == cols.token or self._refers_to(cols) or (cols.is_subset and cols._refers_to(self))
 
     def _refers_to(self, graphs: PreparedGraphs) -> bool:
         return self.reference is not None and self.reference.token == graphs.token
-
-    def _is_subset_of(self, graphs: PreparedGraphs) -> bool:
-        # Rows of a matrix may have further features.
-        return self._refers_to(graphs) and all(self.features[kind] is graphs.features[kind] for kind in self.features)
 
     def take_diagonals(self, whole: PreparedGraphs, indices: Ints) -> None:
         """Keep the diagonals that were computed for the whole set; these graphs are its subset ``indices``."""

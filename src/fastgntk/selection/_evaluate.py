@@ -188,7 +188,10 @@ def _choose_finalists(task: _Task, runs: Sequence[_Run], progress: StageProgress
 
 
 def _score_finalists(task: _Task, searches: Sequence[_FoldSearch], progress: StageProgress | None) -> KernelScores:
-    """Fill in the scores of all finalists; a finalist in several folds is computed once."""
+    """Fill in the scores of all finalists; a finalist in several folds is computed once.
+
+    The result has an engine for every kernel, empty for those that are not finalists.
+    """
     used = np.unique(np.concatenate([search.finalists for search in searches])).tolist()
     searches_with = {i: [search for search in searches if i in search.finalists] for i in used}
     folds = [[search.fold for search in searches_with[i]] for i in used]

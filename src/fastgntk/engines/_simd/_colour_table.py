@@ -46,8 +46,8 @@ class ColourTable(NamedTuple):
     """The colours of all N nodes of a batch of n graphs, and one row for each of the m colours of levels 1..L.
 
     Colour c of level l has row level_start[l] + c. Rows of level 1 are unit vectors over features, those above are rows
-    of Q with an entry for each colour of the level below in the neighbourhood. With a residual connection a colour's
-    own features come first in its row, as relation 0:
+    of Q with an entry for each relation and colour of the level below in the neighbourhood. With a residual connection
+    a colour's own features come first in its row, as relation 0:
 
     =======  ============================  =====================================
     level    entry                         column
@@ -88,8 +88,8 @@ class GroupColours(NamedTuple):
     """The colours of n graphs, numbered at each level in the order in which they occur, and their rows of D.
 
     Colour u of level l has row level_start[l] + u. With typed edges the entries of a row are sorted by relation, and
-    relation r starts at ``cuts[row · n_relations + r]``. With ``padded``, the number of colours of the level below
-    rounded up to whole panels, columns are:
+    from level 2 on relation r starts at ``cuts[row · n_relations + r]``. Columns are (see `relation_origin`), with
+    ``padded`` the number of colours of the level below, rounded up to whole panels:
 
     =======  ==================================================  ================================
     level    entry                                               column

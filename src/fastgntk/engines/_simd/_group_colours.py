@@ -6,7 +6,7 @@ import numpy as np
 
 from fastgntk._util.arrays import Array, Int32s, Ints
 from fastgntk.engines._simd._colour_table import CHUNK, ColourTable, GroupColours, Occurrences, SparseRows
-from fastgntk.engines._simd._intrinsics import LANES, n_panels
+from fastgntk.engines._simd._intrinsics import LANES, n_panels, relation_origin
 from fastgntk.engines._simd._jit import compiled
 
 __all__ = ["build_group"]
@@ -110,10 +110,9 @@ def _pick_rows(selection: _Selection, table: ColourTable, position: Int32s) -> t
             group_indptr[i] = filled
             for k in range(indptr[chosen[i]], indptr[chosen[i] + 1]):
                 column = indices[k]
-                if level > 1 and not table.has_residual:
-                    column = relation[k] * padded + position[level_start[level - 1] + column]
-                elif level > 1 and relation[k] > 0:
-                    column = counts[0] + (relation[k] - 1) * padded + position[level_start[level - 1] + column]
+                if level > 1 and not (table.has_residual and relation[k] == 0):
+                    origin = relation_origin(relation[k], padded, counts[0], table.has_residual)
+                    column = origin + position[level_start[level - 1] + column]
                 group_indices[filled] = column
                 group_data[filled] = data[k]
                 filled += 1

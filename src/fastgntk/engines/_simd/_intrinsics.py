@@ -39,7 +39,7 @@ from fastgntk.engines._simd._layer import emit_layer, layer_in_numpy
 from fastgntk.engines._simd._polynomials import POLYNOMIALS, SIGNED
 
 __all__ = ["LAM", "LAM_THETA", "LANES", "add_rows", "apply_layer", "sum_rows", "sum_rows_of_one", "transpose4"]
-__all__ += ["apply_layers", "layer_nanoseconds", "n_panels", "scatter"]
+__all__ += ["apply_layers", "layer_nanoseconds", "n_panels", "relation_origin", "scatter"]
 
 LANES = 32
 """Width of a panel: the number of entries that are processed together."""
@@ -246,6 +246,16 @@ def transpose4(typing: Any, source: Any, s: Any, s_stride: Any, out: Any, o: Any
 def n_panels(count: int) -> int:
     """Return the number of panels that hold ``count`` colours; the last one may not be full."""
     return -(-count // LANES)
+
+
+@compiled
+def relation_origin(relation: int, padded: int, n_features: int, has_residual: bool) -> int:
+    """Return the column at which a relation of the operators D starts, from level 2 on.
+
+    Relations are ``padded`` columns wide, whole panels of the colours below; with a residual connection relation 0 is
+    ``n_features`` wide.
+    """
+    return n_features + (relation - 1) * padded if has_residual and relation > 0 else relation * padded
 
 
 @compiled

@@ -30,6 +30,7 @@ from fastgntk.engines._simd._intrinsics import (
     add_rows,
     apply_layer,
     n_panels,
+    relation_origin,
     sum_rows,
     sum_rows_of_one,
     transpose4,
@@ -53,7 +54,7 @@ class _Panel(NamedTuple):
 
 
 class Buffers(NamedTuple):
-    """The memory of `compute_tile`: flat arrays with at least `buffer_sizes` entries and any finite values."""
+    """The memory of `compute_tile`: flat arrays with at least `buffer_sizes` entries, of any value."""
 
     front: Array  # a level
     back: Array  # the level before
@@ -67,14 +68,13 @@ def buffer_sizes(rows: GroupColours, cols: GroupColours) -> dict[str, int]:
     m, k = int(rows.widest) + LANES, int(cols.widest) + LANES
     n_graphs = max(len(rows.sums.indptr), len(cols.sums.indptr))
     n_relations = max(int(rows.n_relations), int(cols.n_relations))
-    features = max(int(rows.counts[0]), int(cols.counts[0])) * n_relations
-    initial = max(int(rows.counts[0]), int(cols.counts[0])) if rows.has_residual else 0
-    transposed = max(features * LANES, (initial + n_relations * max(m, k)) * _PAIR)
+    n_features = max(int(rows.counts[0]), int(cols.counts[0]))
+    end = int(relation_origin(n_relations, max(m, k), n_features, rows.has_residual))  # of the columns of all relations
     return {
         "front": 2 * m * k,
         "back": 2 * m * k,
         "patch": 4 * _PAIR,
-        "transposed": transposed,
+        "transposed": max(n_features * n_relations * LANES, end * _PAIR),
         "readout": n_graphs * max(m, k),
     }
 
@@ -213,21 +213,18 @@ def _sum_and_transpose(
     """Sum over the neighbours of row colours; writes (relations, old column colours, parts, LANES)."""
     level, first, stop = panel.level, panel.first, panel.stop
     step, (_, indices, data) = len(parts) * LANES, rows.operators
-    padded = LANES * n_panels(rows.counts[level - 1])  # columns between two relations of a row
+    padded, old_panels = LANES * n_panels(rows.counts[level - 1]), n_panels(cols.counts[level - 1])
     stride = _panel_stride(rows.counts[level - 1], parts)
-    old_panels = n_panels(cols.counts[level - 1])
-    # With a residual connection relation 0 is n_features wide instead of ``padded``, which shifts the others.
-    initial = 1 if cols.has_residual else 0
-    row_shift = (rows.counts[0] - padded) * initial
-    col_shift = (cols.counts[0] - old_panels * LANES) * initial
-    for relation in range(initial, cols.n_relations):
-        to = (col_shift + relation * old_panels * LANES) * step
+    has_residual = cols.has_residual
+    for relation in range(1 if has_residual else 0, cols.n_relations):
+        to = relation_origin(relation, old_panels * LANES, cols.counts[0], has_residual) * step
         if relation >= rows.n_relations:
             transposed[to : to + old_panels * LANES * step] = 0.0
             continue
+        origin = relation_origin(relation, padded, rows.counts[0], has_residual)  # in ``indices``, but not in ``old``
         cuts = rows.cuts[rows.level_start[level] * rows.n_relations + relation :]
         for p in range(old_panels):
-            source = p * stride - (row_shift + relation * padded) * step
+            source = p * stride - origin * step
             for four in range(first, stop, 4):
                 for u in range(four, min(four + 4, stop)):
                     k, last = cuts[u * rows.n_relations], cuts[u * rows.n_relations + 1]
