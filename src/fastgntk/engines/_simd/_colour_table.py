@@ -87,8 +87,8 @@ class Occurrences(NamedTuple):
 class GroupColours(NamedTuple):
     """The colours of n graphs, numbered at each level in the order in which they occur, and their rows of D.
 
-    Colour u of level l has row level_start[l] + u. With typed edges the entries of a row are sorted by relation, and
-    from level 2 on relation r starts at ``cuts[row · n_relations + r]``. Columns are (see `relation_origin`), with
+    Colour u of level l has row level_start[l] + u. With several relations the entries of a row are sorted by relation,
+    and from level 2 on relation r starts at ``cuts[row · n_relations + r]``. Columns are (see `relation_origin`), with
     ``padded`` the number of colours of the level below, rounded up to whole panels:
 
     =======  ==================================================  ================================

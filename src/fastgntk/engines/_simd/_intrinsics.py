@@ -5,10 +5,10 @@ through memory; here the sum stays in registers (2.7 → 0.9 ns per pair, at 3 r
 layers. Transposing 4 × 4 takes four shuffles instead of sixteen scalar stores. LLVM splits vectors of eight on
 processors with shorter ones. With the JIT off, the same operations run in NumPy.
 
-All arrays are flat and without bounds checks, since offsets come only from `_group_colours` and `_tile`. ``parts`` is
-LAM or LAM_THETA; its length is part of its type, so that code is compiled for each. A row is LANES entries of λ, and
-with LAM_THETA LANES of θ after them. ROWS stands for the arguments (base, first, stride, index, weight, start, stop),
-which define the sum Σ_k weight[k] · base[first + index[k] · stride : …] over start ≤ k < stop.
+All arrays but those of `scatter` are flat, and without bounds checks, since offsets come only from other files here.
+``parts`` is LAM or LAM_THETA; its length is part of its type, so that code is compiled for each. A row is LANES entries
+of λ, and with LAM_THETA LANES of θ after them. ROWS stands for the arguments (base, first, stride, index, weight,
+start, stop), which define the sum Σ_k weight[k] · base[first + index[k] · stride : …] over start ≤ k < stop.
 
 =============================================  ==================================================================
 ``sum_rows(parts, out, at, ROWS)``             write the sum of rows to out[at : at + len(parts) · LANES]

@@ -99,7 +99,7 @@ def compute_tile(
     """
     transposed, readout = buffers.transposed, buffers.readout
     deepest = len(rows.counts) - 1
-    _feature_products(rows.sums, cols.sums, rows.counts[0], transposed, out[0])
+    _feature_products(rows.sums, cols.sums, max(rows.counts[0], cols.counts[0]), transposed, out[0])
     old, new = buffers.back, buffers.front
     for level in range(1, deepest + 1):
         m, k = rows.counts[level], cols.counts[level]
@@ -210,7 +210,10 @@ def _sum_and_transpose(
     patch: Array,
     transposed: Array,
 ) -> None:
-    """Sum over the neighbours of row colours; writes (relations, old column colours, parts, LANES)."""
+    """Write Σ_a D_ua old[b, a] to ``transposed`` as (relation, b, part, u), b the colours of ``cols`` a level below.
+
+    Those of a relation are padded to whole panels; relation 0 is left out with a residual connection.
+    """
     level, first, stop = panel.level, panel.first, panel.stop
     step, (_, indices, data) = len(parts) * LANES, rows.operators
     padded, old_panels = LANES * n_panels(rows.counts[level - 1]), n_panels(cols.counts[level - 1])
@@ -223,8 +226,8 @@ def _sum_and_transpose(
             continue
         origin = relation_origin(relation, padded, rows.counts[0], has_residual)  # in ``indices``, but not in ``old``
         cuts = rows.cuts[rows.level_start[level] * rows.n_relations + relation :]
-        for p in range(old_panels):
-            source = p * stride - origin * step
+        for b_panel in range(old_panels):
+            source = b_panel * stride - origin * step
             for four in range(first, stop, 4):
                 for u in range(four, min(four + 4, stop)):
                     k, last = cuts[u * rows.n_relations], cuts[u * rows.n_relations + 1]
