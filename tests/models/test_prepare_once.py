@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
 from collections import Counter
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import fastgntk
@@ -138,3 +140,11 @@ def test_fit_switches_between_folders_fewer_than_60_times(model, y):
     with counted() as calls:
         model.fit(GRAPHS, y)
     assert len(calls.folders) < 60
+
+
+def test_a_model_on_few_landmarks_keeps_no_other_training_graphs():
+    model = GraphRegressor(GNTK(2, 1), solver="nystrom", n_components=4).fit(GRAPHS, GRAPHS.sizes.astype(float))
+    whole = GraphRegressor(GNTK(2, 1), solver="cholesky").fit(GRAPHS, GRAPHS.sizes.astype(float))
+    assert len(pickle.dumps(model.expansion_)) < len(pickle.dumps(whole.expansion_)) / 2
+    restored = pickle.loads(pickle.dumps(model))
+    np.testing.assert_allclose(restored.predict(GRAPHS), model.predict(GRAPHS), rtol=1e-12)

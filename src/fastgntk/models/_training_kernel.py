@@ -193,7 +193,7 @@ class TrainingKernel:
                 self.prepared.set_leaf_diagonal(leaf, self._stored_diagonal)
         subset = self._subset(indices)
         subset.take_diagonals(self.prepared, indices)  # some were computed after the subset
-        return KernelBasis(subset, self.kernel_scale)
+        return KernelBasis(subset.without_reference(), self.kernel_scale)
 
     def _subset(self, indices: Ints) -> PreparedGraphs:
         """Return some graphs, prepared once as landmarks of a solver and basis of its solution."""

@@ -104,6 +104,12 @@ class PreparedGraphs:
         out.take_diagonals(self, indices)
         return out
 
+    def without_reference(self) -> PreparedGraphs:
+        """Return the same graphs without the reference, so that it need not stay in memory or be saved with them."""
+        out = replace(self, reference=None, is_subset=False)
+        out._diagonals = self._diagonals
+        return out
+
     def _prepare_with_features(self, batch: GraphBatch, features: dict[str, NodeFeatures]) -> PreparedGraphs:
         encoded = EncodedGraphs.encode(self.kernel.leaves(), batch, features=features, scalings=self.scalings)
         choices = {leaf: cols.choice for leaf, cols in self.graphs_by_leaf.items()}
